@@ -44,7 +44,7 @@ pub struct DiagnoseArgs {
     /// perftest say how long paths take and what they carry
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
-    /// Dumps of a Flight Recorder of the same job that were made later: equal ones show that it stood still
+    /// Dumps of a Flight Recorder, or states of RAS, of the same job that were made later: equal ones show that it stood still
     #[arg(long, value_name = "FILES", num_args = 1..)]
     later: Vec<PathBuf>,
     /// Name of the job where files do not tell it

@@ -332,6 +332,10 @@ fn ras_names_who_is_behind_and_not_who_is_ahead() {
     assert_eq!((status, accused(&answer)), (1, vec!["job/2".to_owned()]), "{answer}");
     assert!((sure(&answer) - 0.95).abs() < 1e-9, "it stands");
     assert_eq!(answer["actions"][0]["target"]["name"], json!("10.0.0.1"));
+    let (_, answer) = diagnose(&[&first, "--later", &second]);
+    assert!((sure(&answer) - 0.95).abs() < 1e-9, "their own times tell it: {answer}");
+    railtwin(&["diagnose", &second, "--later", &first])
+        .assert_refused(&["--later", "no later than that of before"]);
     let runs = snapshot(folder.path(), "runs.json", [691, 691, 690, 691], 9);
     let (status, answer) = diagnose(&[&first, &runs]);
     assert_eq!((status, &answer["findings"]), (0, &json!([])), "a job that runs: {answer}");

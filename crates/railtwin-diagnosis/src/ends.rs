@@ -23,6 +23,10 @@ const LINES: usize = 8;
 /// Confidence in a set.
 const SET: f64 = 0.45;
 
+/// The host of lines of which nothing tells it. They may be of several hosts, or of one that others name: so it is no witness
+/// beside them, and is never accused.
+pub const UNKNOWN_HOST: &str = "unknown-host";
+
 /// One end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
@@ -120,7 +124,8 @@ impl<'a> Graph<'a> {
     /// Hosts that say nothing and that several report.
     fn silent(&self) -> Vec<(&'a str, Named<'a>)> {
         let (out, by) = self.edges();
-        by.into_iter().filter(|(host, by)| !out.contains_key(host) && by.len() > 1).collect()
+        let several = |by: &Named<'_>| by.iter().filter(|host| **host != UNKNOWN_HOST).count() > 1;
+        by.into_iter().filter(|(host, by)| !out.contains_key(host) && several(by)).collect()
     }
 
     /// Hosts that report several, who report nobody else.
@@ -130,7 +135,7 @@ impl<'a> Graph<'a> {
             out.get(peer).is_none_or(|of| of.iter().all(|one| *one == host))
                 && by.get(peer).is_none_or(|of| of.iter().all(|one| *one == host))
         };
-        let many = out.iter().filter(|(_, to)| to.len() > 1);
+        let many = out.iter().filter(|(host, to)| to.len() > 1 && **host != UNKNOWN_HOST);
         many.filter(|(host, to)| to.iter().all(|peer| only(peer, host)))
             .map(|(host, to)| (*host, to.clone()))
             .collect()
@@ -230,7 +235,8 @@ impl<'a> Graph<'a> {
             Some(nic) => Component::Nic(format!("{host}/{nic}")),
             None => Component::Host((*host).to_owned()),
         };
-        let mut components: Vec<Component> = hosts.iter().take(HOSTS).map(component).collect();
+        let known = hosts.iter().filter(|host| **host != UNKNOWN_HOST);
+        let mut components: Vec<Component> = known.take(HOSTS).map(component).collect();
         let pair: Vec<&str> = components.iter().map(Component::name).collect();
         if let [a, b] = pair[..] {
             components.push(Component::Connection(format!("{a} > {b}")));
@@ -354,6 +360,17 @@ mod tests {
             found.is_empty() && notes[0].starts_with("2 hosts say that processes of h0, h1 closed"),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_host_that_nothing_tells_is_no_witness_beside_others_and_never_accused() {
+        assert!(accused(&[lost(UNKNOWN_HOST, "h3", 1), lost("h1", "h3", 1)]).is_empty(), "it may be h1");
+        let reports = [lost(UNKNOWN_HOST, "h3", 1), lost(UNKNOWN_HOST, "h4", 1)];
+        assert!(accused(&reports).is_empty(), "it may be several");
+        let (found, _) = findings_of_reports(&reports[..1], &BTreeSet::new());
+        let names: Vec<&str> = found[0].suspects.iter().map(|one| one.component.name()).collect();
+        assert_eq!(names, ["h3"]);
+        assert_eq!(accused(&[lost(UNKNOWN_HOST, "h3", 1), lost("h1", "h3", 1), lost("h2", "h3", 1)]), ["h3"]);
     }
 
     proptest! {

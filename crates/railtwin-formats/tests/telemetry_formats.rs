@@ -231,6 +231,54 @@ fn flight(last: u64, state: &str, started: u64) -> String {
 }
 
 #[test]
+fn where_an_operation_was_asked_for_is_a_line_of_the_program() {
+    let torch = r#"{"name":"all_reduce","filename":"/opt/conda/lib/python3.10/site-packages/torch/distributed/c10d.py","line":2501}"#;
+    let own = r#"{"name":"step","filename":"/job/train.py","line":88}"#;
+    let begun = r#"{"name":"_bootstrap","filename":"/usr/lib/python3.10/threading.py","line":973}"#;
+    let of = |frames: &[&str]| {
+        let text = flight(2, "started", 6500)
+            .replace("\"frames\":[]", &format!("\"frames\":[{}]", frames.join(",")));
+        let dump = FlightRecorderDump::parse("nccl_trace_rank_0", text.as_bytes(), None).expect("a dump");
+        dump.entries[1].frame.clone()
+    };
+    assert_eq!(of(&[torch, own, begun]).as_deref(), Some("step (/job/train.py:88)"));
+    assert_eq!(of(&[torch, begun]).as_deref(), Some("all_reduce (torch/distributed/c10d.py:2501)"));
+    assert_eq!(of(&[]), None);
+}
+
+#[test]
+fn the_rank_of_a_dump_is_told_by_name_folder_or_groups_and_by_one_of_them_alone() {
+    let of = |name: &str, groups: &str| {
+        let text =
+            flight(2, "started", 6500).replace("\"pg_config\":{", &format!("\"pg_config\":{{{groups}"));
+        FlightRecorderDump::parse(name, text.as_bytes(), None)
+            .map(|dump| dump.rank)
+            .map_err(|error| error.to_string())
+    };
+    let alone = r#""9":{"name":"9","desc":"tp","ranks":"[2]"},"#;
+    let crossed =
+        r#""8":{"name":"8","desc":"tp","ranks":"[1, 2]"},"9":{"name":"9","desc":"dp","ranks":"[0, 1, 7]"},"#;
+    for (name, groups, rank) in [
+        ("rank1/dump.pkl", "", 1),
+        ("0.pkl", "", 0),
+        ("dump.pkl", alone, 2),
+        ("dump.pkl", crossed, 1),
+        ("rank2/dump.pkl", alone, 2),
+        ("rank0/nccl_trace_rank_1", crossed, 1),
+    ] {
+        assert_eq!(of(name, groups), Ok(rank), "{name} {groups}");
+    }
+    for (name, groups, problem) in [
+        ("dump.pkl", "", "tells no rank"),
+        ("rank1/dump.pkl", alone, "is of rank 1 and of rank 2"),
+        ("rank1/0.pkl", "", "is of rank 0 and of rank 1"),
+    ] {
+        let error = of(name, groups).expect_err(name);
+        assert!(error.contains(problem) && error.contains("nccl_trace_rank_3.json"), "{error}");
+    }
+}
+
+#[test]
 fn flight_recorder_shows_who_is_within_what() {
     let (first, second) = (flight(2, "scheduled", 0), flight(2, "started", 6500));
     let merged = merged(&[("nccl_trace_rank_0.json", &first), ("d/nccl_trace_rank_1.json", &second)]);
@@ -272,6 +320,10 @@ fn flight_recorder_reads_pickles_of_data_and_refuses_others() {
         error.contains("\"os.system\" would be imported by opcode GLOBAL, which is never done"),
         "{error}"
     );
+    // A small one has no key of a dump, and is told no less.
+    let small = b"\x80\x04}\x8c\x07version\x8c\x05posix\x94\x8c\x06system\x94\x93\x8c\x02id\x85Rs.";
+    let error = decode("nccl_trace_rank_3", small, &Hints::default()).expect_err("runs").to_string();
+    assert!(error.contains("\"posix.system\" would be imported by opcode STACK_GLOBAL"), "{error}");
     // A rank that stopped: nothing is open, and its counts say how far it came in which of its groups.
     let idle = include_bytes!("../../../data/telemetry/flight_recorder/lock_gil_2nd/_dump_15");
     let dump = FlightRecorderDump::parse("_dump_15", idle, None).expect("a dump");

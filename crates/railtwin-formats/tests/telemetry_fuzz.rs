@@ -16,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 23] = [
+const SEEDS: [&[u8]; 24] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -67,6 +67,8 @@ const SEEDS: [&[u8]; 23] = [
     b"lldp.eth0.via=LLDP\nlldp.eth0.chassis.mac=0c:4f:9b:c4:18:61\nlldp.eth0.chassis.name=leaf-3\nlldp.eth0.port.ifname=swp7\n\
     lldp.eth0.port.ttl=120\nlldp.eth1.5.via=LLDP\nlldp.eth1.5.chassis.mac=aa:bb\nlldp.eth1.5.port.local=612\n\
     lldp.eth1.5.port.descr=Ethernet8\n",
+    b"LLDP neighbors:\nInterface:    eth0, via: LLDP, RID: 1, Time: 0 day, 00:01:00\n  Chassis:\n    ChassisID:    mac aa:bb\n    \
+    SysName:      leaf-3\n  Port:\n    PortID:       ifname swp7\n    PortDescr:    Eth7\n",
     b"# RTT in us\n,h1,h2,h3\nh1,0,10,12\nh2,10,0,timeout\nh3,12,11,0\n",
 ];
 

@@ -135,6 +135,119 @@ fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
     assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
 }
 
+/// The line alone, as PyTorch up to 2.2 and a log that was cut to such lines have it.
+fn waited(rank: u32, prefix: &str) -> String {
+    format!(
+        "{prefix}[E ProcessGroupNCCL.cpp:475] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=20, \
+         OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1803120 milliseconds before timing out.\n"
+    )
+}
+
+#[test]
+fn a_timeout_without_states_of_groups_is_a_hang_that_accuses_nobody() {
+    let text: String = [0, 1, 3].map(|rank| waited(rank, "")).concat();
+    let told = of(&[("worker.out", &text)]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+    assert_eq!(told.findings.len(), 1);
+    let finding = &told.findings[0];
+    assert_eq!(finding.syndrome.name(), "communication-hang");
+    assert!(finding.suspects.is_empty(), "{finding:?}");
+    let said: Vec<&str> = finding.evidence.iter().map(|line| line.what.as_str()).collect();
+    assert_eq!(said[0], "ranks that waited in all-reduce 20 until its time of 1803 s was over: 0, 1, 3");
+    assert!(said[1].starts_with("ranks below 3") && said[1].ends_with(": 2"), "{said:?}");
+    // Ranks of a part of the job: those before are not told of it, and a second line has the group.
+    let again = "[rank9]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1484] [PG ID 1 PG GUID 5(mesh_dp) Rank 1] Process group watchdog \
+                 thread terminated with exception: [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=20, \
+                 OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1803120 milliseconds before timing out.\n";
+    let told = of(&[("worker.out", &(waited(1, "[rank9]:") + again))]);
+    let said: Vec<&str> = told.findings[0].evidence.iter().map(|line| line.what.as_str()).collect();
+    assert_eq!(
+        said,
+        ["ranks that waited in all-reduce 20 of mesh_dp 5 until its time of 1803 s was over: 9"]
+    );
+    assert!(!told.is_well());
+    // What keeps the job from going on is told alone: its watchdogs say what follows from it.
+    let kernel = "[90000.0] NVRM: Xid (PCI:0000:4b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n";
+    let told = of(&[("worker.out", &text), ("dmesg_gpu-2.txt", kernel)]);
+    assert_eq!((accused(&told).len(), told.findings.len()), (1, 1), "{:?}", told.screen());
+}
+
+#[test]
+fn what_pytorch_says_of_nccl_is_evidence_and_a_host_that_nothing_tells_is_no_witness() {
+    let said = |rank: u32, peer: u32| {
+        format!(
+            "[rank{rank}]: torch.distributed.DistBackendError: NCCL error in: ../NCCLUtils.hpp:268, remote process exited or there was \
+             a network error, NCCL version 2.21.5\n[rank{rank}]: Last error:\n[rank{rank}]: NET/IB : Got completion from peer \
+             {}<43210> with status=12 opcode=0 len=0 vendor err 129 (Send) hca mlx5_3\n",
+            address(peer)
+        )
+    };
+    let told = of(&[("err.log", &said(0, 2))]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+    let names: Vec<&str> = told.findings[0].suspects.iter().map(|one| one.component.name()).collect();
+    assert_eq!(names, ["10.0.0.2"]);
+    // Ranks of one host, as far as anybody knows: nobody is accused.
+    let told = of(&[("err.log", &(said(0, 2) + &said(1, 2) + &said(9, 3)))]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+    // Where NCCL tells who is where, ranks are witnesses of their hosts, and what is said twice counts once.
+    let begun: String = (0..4).map(|host| begins(host, 4)).collect();
+    let told = of(&[("err.log", &(begun + &said(0, 2) + &said(9, 2)))]);
+    assert_eq!(accused(&told), ["host gpu-2"], "{:?}", told.screen());
+}
+
+#[test]
+fn a_completion_that_names_no_peer_is_told_and_accuses_nobody() {
+    let text = "node017:4123:4201 [3] transport/net_ib.cc:829 NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 11155, \
+                vendor err 129\n";
+    let told = of(&[("a.log", text)]);
+    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
+    let finding = &told.findings[0];
+    assert!(finding.suspects.is_empty() && finding.syndrome.name() == "unreachable", "{finding:?}");
+    assert!(finding.evidence[0].what.ends_with(": node017"), "{finding:?}");
+    assert!(finding.evidence[1].what.contains("Got completion with error 12"), "{finding:?}");
+}
+
+#[test]
+fn a_switch_that_fails_is_its_host_unless_one_of_its_gpus_does() {
+    let switch = "2025-10-20T12:30:01+0000 node031 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36 sourcetrack \
+                  timeout error (First)\n";
+    let told = of(&[("journal.txt", switch)]);
+    assert_eq!(accused(&told), ["host node031"], "{:?}", told.screen());
+    let gpu = "2025-10-20T12:30:00+0000 node031 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus.\n";
+    let told = of(&[("journal.txt", &(gpu.to_owned() + switch))]);
+    assert_eq!(accused(&told), ["gpu node031/0000:1b:00"], "{:?}", told.screen());
+    // What is not fatal, and what was before the host began anew.
+    let passed = [
+        switch.replace("Fatal", "Non-fatal"),
+        switch.to_owned()
+            + "2025-10-20T14:30:01+0000 node031 kernel: Linux version 6.8.0-45-generic (buildd@lcy02) (gcc)\n",
+    ];
+    for text in passed {
+        let told = of(&[("journal.txt", &text)]);
+        assert!(told.is_well(), "{:?}", told.screen());
+    }
+}
+
+#[test]
+fn links_of_nics_of_any_driver_go_down_and_flap() {
+    let says = |minute: u32, what: &str| {
+        format!(
+            "2025-10-20T12:{minute:02}:07+0000 node033 kernel: bnxt_en 0000:06:00.0 enp6s0: NIC Link is {what}\n"
+        )
+    };
+    let told = of(&[("journal.txt", &says(30, "Down"))]);
+    assert_eq!(accused(&told), ["nic node033/enp6s0"], "{:?}", told.screen());
+    let (down, up) = ("Down", "Up, 100000 Mbps full duplex, Flow control: none");
+    let flaps: String = (0..4).map(|turn| says(2 * turn, down) + &says(2 * turn + 1, up)).collect();
+    let told = of(&[("journal.txt", &flaps)]);
+    assert_eq!(accused(&told), ["nic node033/enp6s0"], "{:?}", told.screen());
+    assert!(
+        !told.findings[0].faults.is_empty() && told.findings[0].faults[0].name() == "flap",
+        "{:?}",
+        told.findings[0]
+    );
+}
+
 #[test]
 fn kernels_and_processes_that_are_well_are_left_alone() {
     let kernel = "[    0.000000] Linux version 6.8.0-45-generic (buildd@lcy02-amd64-075) (x86_64-linux-gnu-gcc-13)\n\

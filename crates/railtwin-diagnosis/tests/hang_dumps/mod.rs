@@ -311,6 +311,96 @@ fn dumps_of_before_a_hang_are_told_from_those_of_it() {
     assert!(cases > 500 && 5 * old <= cases, "{old} of {cases}");
 }
 
+/// Ranks of a finding that says that several have not begun what the others have.
+fn not_begun(findings: &[Finding]) -> Option<BTreeSet<u32>> {
+    let says = |finding: &&Finding| {
+        finding.evidence.iter().any(|line| line.what.starts_with("ranks that have put on their streams"))
+    };
+    findings.iter().find(says).map(|finding| told(std::slice::from_ref(finding)))
+}
+
+#[test]
+fn several_that_have_not_begun_what_the_others_have_are_the_set() {
+    let group = DumpedGroup { name: "0".into(), description: String::new(), ranks: (0..8).collect() };
+    let of = |begun: &dyn Fn(u32) -> Option<bool>| {
+        let dump = |rank: u32| {
+            let operation = DumpedOperation {
+                group: 0,
+                sequence: 21,
+                record: 20,
+                work: Work::Whole,
+                name: "all-reduce".into(),
+                call: None,
+                started: begun(rank),
+                completed: false,
+                given_up: false,
+                created_ns: 1,
+                last_ns: 1,
+                timeout_ns: None,
+                frame: None,
+            };
+            let status = BTreeMap::from([(0, (Some(21), Some(20)))]);
+            RankDump { rank, operations: vec![operation], status, ..RankDump::default() }
+        };
+        let dumps = Dumps {
+            groups: vec![group.clone()],
+            dumps: (0..8).map(dump).collect(),
+            timed_out: Some("the watchdog says so".into()),
+            ..Dumps::default()
+        };
+        findings_of_dumps(&dumps, "job").0
+    };
+    let two = of(&|rank| Some(rank != 2 && rank != 5));
+    assert_eq!((accused(&two), told(&two)), (BTreeSet::new(), BTreeSet::from([2, 5])), "{two:#?}");
+    assert_eq!(not_begun(&two), Some(BTreeSet::from([2, 5])));
+    assert!(!two[0].advice.contains("TORCH_NCCL_ENABLE_TIMING"), "{two:#?}");
+    let one = of(&|rank| Some(rank != 2));
+    assert_eq!(accused(&one), BTreeSet::from([2]));
+    assert_eq!((one[0].evidence[0].value, one[0].evidence[0].expected), (7.0, 0.0), "{one:#?}");
+    // All have begun, none has, and one of which it is not recorded: all are told alike, and only the last is advised to.
+    let cases: [(&dyn Fn(u32) -> Option<bool>, bool); 3] = [
+        (&|_| Some(true), false),
+        (&|_| Some(false), true),
+        (&|rank| (rank != 2).then_some(rank != 5), true),
+    ];
+    for (begun, advised) in cases {
+        let findings = of(begun);
+        assert!(told(&findings).is_empty() && not_begun(&findings).is_none(), "{findings:#?}");
+        assert_eq!(findings[0].syndrome, Syndrome::CommunicationHang);
+        assert_eq!(findings[0].advice.contains("TORCH_NCCL_ENABLE_TIMING"), advised, "{findings:#?}");
+    }
+}
+
+#[test]
+fn who_is_told_not_to_have_begun_is_broken() {
+    let mut sets = 0;
+    for seed in 0..2 * CASES {
+        let mut rng = stream::named(seed, "not begun");
+        let job = draw(&mut rng);
+        let ranks = job.programs.len() as u32;
+        let mut faults = BTreeMap::new();
+        // Kernels that hang at one place of several ranks.
+        let first = rng.random_range(0..ranks);
+        let length = job.programs[first as usize].len();
+        let from = rng.random_range(length / 5..length * 4 / 5);
+        for rank in [first, rng.random_range(0..ranks), rng.random_range(0..ranks)] {
+            faults.insert(rank, Fault::KernelHangs(from.min(job.programs[rank as usize].len() - 1)));
+        }
+        let past = run(&job, &faults);
+        let cut = Cut { at: past.last + 600.0, apart: 10.0, lag: 0.1, only_open: rng.random(), starts: true };
+        let mut dumps = dumps(&job, &past, cut, &mut rng);
+        dumps.timed_out = Some("the watchdog says so".into());
+        let (findings, notes) = findings_of_dumps(&dumps, "job");
+        if let Some(told) = not_begun(&findings).filter(|told| !told.is_empty()) {
+            sets += 1;
+            let are_broken = told.iter().all(|rank| faults.contains_key(rank));
+            assert!(are_broken, "seed {seed}: {told:?} of {faults:?}: {notes:?} {findings:#?}");
+        }
+    }
+    println!("{sets} sets of ranks that have not begun");
+    assert!(sets > 20, "{sets}");
+}
+
 #[test]
 fn thousands_of_ranks_are_looked_at_in_one_go() {
     const RANKS: u32 = 4_096;

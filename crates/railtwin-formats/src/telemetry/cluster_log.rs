@@ -99,16 +99,25 @@ pub(crate) fn is_line(line: &str) -> bool {
         || watchdog::is_timeout(line)
         || line.contains("ProcessGroupNCCL")
         || kernel_log::has_sign(line) && kernel_log::read(line).is_some()
+        || line.contains(PYTORCH_ERROR)
+        || nccl_log::is_bare(line) && nccl_log::last_error(line).is_some()
         || line.contains("CUDA error: ")
         || line.contains("NVRM: ")
 }
 
+/// How PyTorch tells of an error of NCCL, and what stands before the line with NCCL's own words.
+const PYTORCH_ERROR: &str = "NCCL error in: ";
+const LAST_ERROR: &str = "Last error:";
+
 /// Words of which one at least stands in every log that is read, for a quick look at a whole file.
-const SIGNS: [&str; 7] = [
+const SIGNS: [&str; 10] = [
     "NCCL WARN ",
     "NCCL INFO ",
     "ProcessGroupNCCL",
+    PYTORCH_ERROR,
     "NVRM: ",
+    ": SXid (",
+    "NIC Link is ",
     "mlx5_core ",
     "[Hardware Error]",
     "Out of memory: ",
@@ -163,6 +172,8 @@ struct Reading {
     /// Ranks whose stack is being read, and the address of a GPU of which more is said.
     stack: Option<Option<u32>>,
     lost_gpu: Option<String>,
+    /// Rank that says on its next line what NCCL's last error was.
+    last_error: Option<Option<u32>>,
 }
 
 impl Reading {
@@ -183,13 +194,28 @@ impl Reading {
             let same = |known: &WatchdogTimeout| {
                 (known.rank, known.sequence, &known.kind) == (timeout.rank, timeout.sequence, &timeout.kind)
             };
-            if !self.log.timeouts.iter().rev().take(64).any(same) {
-                self.log.timeouts.push(timeout);
+            match self.log.timeouts.iter_mut().rev().take(64).find(|known| same(known)) {
+                // Only the second time tells the process group.
+                Some(known) => known.group = known.group.take().or(timeout.group),
+                None => self.log.timeouts.push(timeout),
             }
             return;
         }
+        let follows = self.last_error.take().is_some_and(|rank| rank == watchdog::rank_of_prefix(line));
         if nccl_log::has_sign(line) {
             self.nccl(line, number);
+            return;
+        }
+        if follows || nccl_log::is_bare(line) {
+            if let Some(what) = nccl_log::last_error(line) {
+                let rank = watchdog::rank_of_prefix(line);
+                let time = log_time::before(line).time;
+                self.push(event(line, number, None, rank, None, LogSays::Nccl(what)), time);
+                return;
+            }
+        }
+        if line.trim_end().ends_with(LAST_ERROR) {
+            self.last_error = Some(watchdog::rank_of_prefix(line));
             return;
         }
         if line.contains("ProcessGroupNCCL") {
@@ -287,6 +313,7 @@ impl Reading {
                     | KernelEvent::DriverStarted { .. }
                     | KernelEvent::Link { .. }
                     | KernelEvent::Xid { .. }
+                    | KernelEvent::SwitchXid { .. }
                     | KernelEvent::OutOfMemory { .. }
             ) | LogSays::Nccl(NcclEvent::Port { .. })
         );
@@ -454,6 +481,7 @@ mod tests {
         let log = read("train.log", text, 1_000_000_000_000);
         assert_eq!((log.timeouts.len(), log.states.len(), log.events.len()), (1, 1, 3));
         assert_eq!(log.timeouts[0].frame.as_deref(), Some("train_step (/job/train.py:88)"));
+        assert_eq!(log.timeouts[0].group, Some(("0".to_owned(), "default_pg".to_owned())));
         assert_eq!((log.states[0].rank, log.states[0].enqueued), (Some(3), Some(811)));
         let hosts: Vec<_> = log.events.iter().map(|event| event.host.as_deref()).collect();
         assert_eq!(hosts, [Some("gpu-1"); 3]);
@@ -462,6 +490,28 @@ mod tests {
             log.held(),
             "1 operations that ran out of their time, 1 states of process groups, 2 lines of NCCL, 1 lines of a kernel"
         );
+    }
+
+    #[test]
+    fn what_pytorch_repeats_of_nccl_is_read_as_nccl_says_it() {
+        let text = "[rank3]: torch.distributed.DistBackendError: NCCL error in: ../NCCLUtils.hpp:268, remote process exited or there \
+            was a network error, NCCL version 2.21.5\n\
+            [rank3]: ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.\n\
+            [rank3]: Last error:\n\
+            [rank3]: NET/IB : Got completion from peer 10.1.0.22<43210> with status=12 opcode=0 len=0 vendor err 129 (Send) hca mlx5_3\n\
+            [rank4]: Last error:\n\
+            [rank4]: socketProgress: Connection closed by remote peer node009<51122>\n\
+            [rank4]: socketProgress: Connection closed by remote peer node010<51122>\n";
+        assert!(text.lines().next().is_some_and(is_line) && text.lines().nth(3).is_some_and(is_line));
+        assert!(is_log(text.as_bytes()));
+        let log = read("err.log", text, 0);
+        let said: Vec<_> =
+            log.events.iter().map(|event| (event.rank, event.line, event.host.as_deref())).collect();
+        assert_eq!(said, [(Some(3), 4, None), (Some(4), 6, None)]);
+        let closed = LogSays::Nccl(NcclEvent::Closed { peer: "node009".into() });
+        assert_eq!(log.events[1].what, closed);
+        // The file tells the host.
+        assert_eq!(read("node017.log", text, 0).events[0].host.as_deref(), Some("node017"));
     }
 
     #[test]

@@ -198,6 +198,10 @@ fn lines(text: &str) -> Option<Format> {
     if text.lines().any(steps::is_mlperf) {
         return Some(Format::MlperfLog);
     }
+    // What a neighbor says of its system may look like a line of a kernel.
+    if lldp::is_text(text) {
+        return Some(Format::Lldp);
+    }
     if text.lines().any(cluster_log::is_line) {
         return Some(Format::ClusterLog);
     }

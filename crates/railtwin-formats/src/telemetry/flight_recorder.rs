@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::input;
 use super::json::{Node, Place, parse};
-use super::names::{data_type, operation_kind, rank_of_name};
-use super::pickle::{decode_pickle, is_pickle};
+use super::names::{data_type, is_named_by_rank, operation_kind, ranks_of_path};
+use super::pickle::{decode_pickle, is_pickle, runs_something};
 use super::skipped::Skipped;
+use super::watchdog;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -103,7 +104,8 @@ pub struct FlightEntry {
     pub timeout_ms: Option<u64>,
     /// Whether the watchdog has done with it: it ended or ran out of its time.
     pub retired: bool,
-    /// The innermost line of the program that asked for it, where stacks were recorded.
+    /// The innermost line of the program that asked for it, outside of PyTorch where there is one, where stacks were
+    /// recorded.
     pub frame: Option<String>,
     /// What it does, in the words of records.
     pub kind: String,
@@ -141,13 +143,26 @@ pub(crate) fn pickle_error(source_name: &str) -> FormatError {
     )
 }
 
+/// The error for a pickle that does not look like a dump: one that would import or call something is told with the name of
+/// what, however small it is.
+pub(crate) fn refused_pickle(source_name: &str, bytes: &[u8]) -> FormatError {
+    let plain = input::plain(FORMAT, source_name, bytes);
+    let runs =
+        plain.as_ref().map(|plain| if is_pickle(plain) { runs_something(source_name, plain) } else { None });
+    match runs {
+        Ok(Some(error)) => error,
+        _ => pickle_error(source_name),
+    }
+}
+
 impl FlightRecorderDump {
     /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else
-    /// the file's own `rank`, else what the file name says (`…rank_3.json`, `nccl_trace_3`).
+    /// the file's own `rank`, else what the name of the file says (`…rank_3.json`, `nccl_trace_3`), that of its folder
+    /// (`rank3/dump.pkl`), or its process groups, if only one rank is in all of them.
     ///
     /// # Errors
-    /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells, a
-    /// dump of which no entry can be read. An entry with a missing or wrong field is skipped.
+    /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells or
+    /// that is told in two ways, a dump of which no entry can be read. An entry with a missing or wrong field is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
         let plain = input::plain(FORMAT, source_name, bytes)?;
         if is_archive(&plain) {
@@ -166,14 +181,10 @@ impl FlightRecorderDump {
         }
         let mut skipped = Skipped::default();
         let told = root.get("rank").and_then(|node| skipped.keep(node.u32()));
-        let rank = rank.or(told).or_else(|| rank_of_name(source_name)).ok_or_else(|| {
-            FormatError::new(
-                FORMAT,
-                source_name,
-                "tells no rank",
-                "name the file so that it ends in the rank, such as nccl_trace_rank_3.json",
-            )
-        })?;
+        let rank = match rank.or(told) {
+            Some(rank) => rank,
+            None => rank_of(source_name, &root)?,
+        };
         let mut dump = Self {
             rank,
             version: number,
@@ -394,6 +405,39 @@ impl FlightRecorderDump {
     }
 }
 
+/// The rank of a dump that does not tell it itself: what its name says, and where that is not the name of a dump what its folder
+/// and its process groups say, too. A process tells groups that it is in: one rank that all of them have is its own.
+fn rank_of(source_name: &str, root: &Node) -> Result<u32, FormatError> {
+    let of_path = ranks_of_path(source_name);
+    let mut common: Option<BTreeSet<u32>> = None;
+    if let Some(Ok(groups)) = root.get("pg_config").map(|groups| groups.members()) {
+        let groups = groups.iter().filter_map(|(key, node)| group(key, node).ok());
+        for group in groups.filter(|group| !group.name.is_empty() && !group.ranks.is_empty()) {
+            let ranks: BTreeSet<u32> = group.ranks.into_iter().collect();
+            common = Some(common.map_or(ranks.clone(), |known| &known & &ranks));
+        }
+    }
+    let of_groups = common.filter(|common| common.len() == 1).unwrap_or_default();
+    // A file that has the name of a dump is of that rank, whatever is in it: then nothing is said of it.
+    let all = if is_named_by_rank(source_name) { of_path } else { &of_path | &of_groups };
+    let mut ranks = all.iter();
+    match (ranks.next(), ranks.next()) {
+        (Some(&rank), None) => Ok(rank),
+        (Some(one), Some(other)) => Err(FormatError::new(
+            FORMAT,
+            source_name,
+            format!("is of rank {one} and of rank {other} by its name, its folder and its process groups"),
+            "name the file so that it ends in the rank, such as nccl_trace_rank_3.json",
+        )),
+        (None, _) => Err(FormatError::new(
+            FORMAT,
+            source_name,
+            "tells no rank",
+            "name the file so that it ends in the rank, such as nccl_trace_rank_3.json, or its folder, as in rank3/dump.pkl",
+        )),
+    }
+}
+
 /// One process group of the head of a dump.
 fn group(key: &str, node: &Node) -> Result<FlightGroup, FormatError> {
     let text = |field: &str| node.get(field).map(|node| node.text_or_number()).transpose();
@@ -415,13 +459,19 @@ fn peer(name: &str) -> Option<FlightPeer> {
     Some(FlightPeer { sends, other: other.trim().parse().ok()? })
 }
 
-/// The innermost frame of an entry, as `function (file:line)`.
+/// Where an entry was asked for, as `function (file:line)`: PyTorch writes the innermost frame first, which is its own, so the
+/// first that is of the program; where none is, the innermost.
 fn frame(node: &Node) -> Option<String> {
     let frames = node.get("frames")?.items().ok()?;
-    let first = frames.first()?;
-    let text = |key: &str| first.get(key).and_then(|node| node.text_or_number().ok());
-    let (name, file) = (text("name")?, text("filename")?);
-    Some(format!("{name} ({file}:{})", text("line").unwrap_or_default()))
+    let told = |frame: &Node| {
+        let text = |key: &str| frame.get(key).and_then(|node| node.text_or_number().ok());
+        let (name, file) = (text("name")?, text("filename")?);
+        Some((name, format!("{file}:{}", text("line").unwrap_or_default())))
+    };
+    let mut all = frames.iter().filter_map(told).peekable();
+    let first = all.peek().cloned();
+    let (name, place) = all.find(|(_, place)| watchdog::is_of_program(place)).or(first)?;
+    Some(watchdog::frame(&name, &place))
 }
 
 /// Group and number of an entry that is wrong, as far as they can be told.

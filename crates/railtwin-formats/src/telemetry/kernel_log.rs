@@ -1,6 +1,7 @@
-//! Lines of Linux that tell of trouble: NVIDIA's driver, mlx5, PCIe, memory, machine checks.
+//! Lines of Linux that tell of trouble: NVIDIA's drivers, links of NICs, PCIe, memory, machine checks.
 //!
-//! Formats of lines are those of NVIDIA's driver (`NVRM: Xid (PCI:0000:bb:00): 79, …`), `drivers/net/ethernet/mellanox/mlx5`,
+//! Formats of lines are those of NVIDIA's drivers (`NVRM: Xid (PCI:0000:bb:00): 79, …`, `nvidia-nvswitch3: SXid
+//! (PCI:0000:c4:00.0): 24007, Fatal, …`), `drivers/net/ethernet/mellanox/mlx5` and what other drivers of NICs have in common,
 //! `drivers/pci/pcie/aer.c`, `mm/oom_kill.c`, `net/sched/sch_generic.c`, `arch/x86/kernel/cpu/mce` and `drivers/edac`.
 
 use super::log_time::{Before, before};
@@ -29,6 +30,15 @@ pub enum KernelEvent {
         bus: String,
         /// Its number.
         number: u32,
+    },
+    /// An error of an NVSwitch that NVIDIA's driver numbers.
+    SwitchXid {
+        /// The switch's address on the PCI bus.
+        bus: String,
+        /// Its number.
+        number: u32,
+        /// Whether the driver holds it for fatal: programs on its GPUs end, and the switch must be reset.
+        fatal: bool,
     },
     /// The link of a network device went up or down.
     Link {
@@ -85,7 +95,7 @@ pub fn pci_address(text: &str) -> Option<String> {
 }
 
 /// Words that make a line worth a look.
-const SIGNS: [&str; 12] = [
+const SIGNS: [&str; 15] = [
     "NVRM: ",
     "mlx5_",
     "NETDEV WATCHDOG",
@@ -98,6 +108,9 @@ const SIGNS: [&str; 12] = [
     "EDAC ",
     "Linux version ",
     "fallen off the bus",
+    "nvidia-nvswitch",
+    "ink is ",
+    "link down",
 ];
 
 /// Whether a line may be one of a kernel that tells something.
@@ -117,7 +130,11 @@ pub(crate) fn read(line: &str) -> Option<(Before<'_>, KernelEvent)> {
         .or_else(|| machine(head, text))
         .or_else(|| watchdog(line))
         .or_else(|| pcie(line))
-        .or_else(|| network(text))?;
+        .or_else(|| network(text));
+    let Some(event) = event else {
+        let (head, event) = other_network(line)?;
+        return Some((before(head), event));
+    };
     let head = match &event {
         // Its head may be the name of the device.
         KernelEvent::Pcie { .. } => line.split("PCIe Bus Error").next().unwrap_or(head),
@@ -127,6 +144,22 @@ pub(crate) fn read(line: &str) -> Option<(Before<'_>, KernelEvent)> {
 }
 
 fn nvidia(text: &str) -> Option<KernelEvent> {
+    if let Some(rest) = text.strip_prefix("nvidia-nvswitch") {
+        let (_, rest) = rest.split_once(": SXid (")?;
+        let (address, rest) = rest.split_once(')')?;
+        let (number, rest) = rest.trim_start_matches([':', ' ']).split_once(',')?;
+        // What else a switch says of the same error has neither word.
+        let fatal = match rest.split(',').next()?.trim() {
+            "Fatal" => true,
+            "Non-fatal" => false,
+            _ => return None,
+        };
+        return Some(KernelEvent::SwitchXid {
+            bus: pci_address(address)?,
+            number: number.parse().ok()?,
+            fatal,
+        });
+    }
     if let Some(rest) = text.strip_prefix("NVRM: Xid (") {
         let (address, rest) = rest.split_once(')')?;
         let bus = pci_address(address)?;
@@ -244,6 +277,46 @@ fn network(text: &str) -> Option<KernelEvent> {
     name.map(|name| KernelEvent::Named { bus, name })
 }
 
+/// What other drivers of NICs say of links: `bnxt_en 0000:06:00.0 enp6s0: NIC Link is Down`, `igb 0000:04:00.0 eth0: igb: eth0 NIC
+/// Link is Up 1000 Mbps Full Duplex`, `hns3 0000:bd:00.0 eth0: link down`, with what stands before the driver's name.
+fn other_network(line: &str) -> Option<(&str, KernelEvent)> {
+    let word = |text: &'static str| line.find(text);
+    let at = ["NIC Link is ", "Link is ", "link is ", ": link "]
+        .into_iter()
+        .find_map(|text| Some((word(text)?, text)))?;
+    let state: String = line
+        .get(at.0 + at.1.len()..)?
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let up = match state.as_str() {
+        "up" => true,
+        "down" => false,
+        _ => return None,
+    };
+    // The address on the bus stands behind the driver, and before the name of the device where it has one yet.
+    let head = line.get(..at.0)?;
+    let words: Vec<(usize, &str)> =
+        head.split_whitespace().map(|word| (word.as_ptr() as usize - head.as_ptr() as usize, word)).collect();
+    let place = words.iter().position(|(_, word)| {
+        word.matches(':').count() >= 2
+            && word.contains('.')
+            && pci_address(word.trim_end_matches(':')).is_some()
+    })?;
+    let (_, address) = words[place];
+    let (driver_at, driver) = *words.get(place.checked_sub(1)?)?;
+    let is_driver = driver.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+    let name =
+        words.get(place + 1).filter(|_| !address.ends_with(':')).map(|(_, name)| name.trim_end_matches(':'));
+    let name = name.filter(|name| is_device(name)).map(str::to_owned);
+    is_driver.then_some(())?;
+    Some((
+        line.get(..driver_at)?,
+        KernelEvent::Link { bus: pci_address(address.trim_end_matches(':')), name, up },
+    ))
+}
+
 /// Lines of the RDMA device: `mlx5_2: port 1 …`, `infiniband mlx5_2: …`, `mlx5_ib…`.
 fn rdma(text: &str) -> Option<KernelEvent> {
     let (name, said) = text.split_once(": ")?;
@@ -337,6 +410,38 @@ mod tests {
                     fatal: true,
                 }),
             ),
+            (
+                "2025-10-20T12:30:01+0000 node031 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36 sourcetrack \
+                 timeout error (First)",
+                Some(KernelEvent::SwitchXid { bus: bus("0000:c4:00"), number: 24007, fatal: true }),
+            ),
+            (
+                "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 12028, Non-fatal, Link 36 egress non-posted PRIV error (First)",
+                Some(KernelEvent::SwitchXid { bus: bus("0000:c4:00"), number: 12028, fatal: false }),
+            ),
+            (
+                "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 12028, Severity 0 Engine instance 36 Sub-engine instance 00",
+                None,
+            ),
+            ("[1.0] nvidia-nvswitch0: using MSI", None),
+            ("[7.1] bnxt_en 0000:06:00.0 enp6s0: NIC Link is Down", link("0000:06:00", "enp6s0", false)),
+            (
+                "[7.2] bnxt_en 0000:06:00.1 enp6s0f1: NIC Link is Up, 100000 Mbps full duplex, Flow control: none",
+                link("0000:06:00.1", "enp6s0f1", true),
+            ),
+            (
+                "[7.2] ice 0000:81:00.0 ens1f0: NIC Link is up 100 Gbps Full Duplex",
+                link("0000:81:00", "ens1f0", true),
+            ),
+            ("[7.2] ixgbe 0000:01:00.0 eth0: NIC Link is Down", link("0000:01:00", "eth0", false)),
+            ("[7.2] igb 0000:04:00.0 eth0: igb: eth0 NIC Link is Down", link("0000:04:00", "eth0", false)),
+            (
+                "Oct 20 12:30:01 node017 kernel: ena 0000:00:05.0 ens5: NIC Link is Down",
+                link("0000:00:05", "ens5", false),
+            ),
+            ("[7.2] hns3 0000:bd:00.0 eth0: link down", link("0000:bd:00", "eth0", false)),
+            ("[7.2] tg3 0000:02:00.0 eth1: Link is down", link("0000:02:00", "eth1", false)),
+            ("[7.2] the weakest link is down the road at 10:11:12.5", None),
             ("[9.1] pcieport 0000:16:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer", None),
             (
                 "[7.7] Out of memory: Killed process 4242 (python3) total-vm:1kB, anon-rss:2kB",
@@ -358,6 +463,19 @@ mod tests {
             ("[    1.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01", None),
         ] {
             assert_eq!(event(line), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_before_a_switch_or_a_driver_tells_the_host() {
+        for line in [
+            "2025-10-20T12:30:01+0000 node031 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36",
+            "2025-10-20T12:30:01+0000 node031 kernel: bnxt_en 0000:06:00.0 enp6s0: NIC Link is Down",
+            "node031: [Mon Oct 20 12:30:01 2025] ice 0000:81:00.0 ens1f0: NIC Link is Down",
+        ] {
+            let (before, _) = read(line).expect(line);
+            assert_eq!(before.host, Some("node031"), "{line}");
+            assert!(before.time.is_some(), "{line}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Neighbors of ports, as `lldpcli show neighbors -f json` of lldpd tells them, in its two forms of JSON, and `-f keyvalue`.
+//! Neighbors of ports, as `lldpcli show neighbors` of lldpd tells them: its text, both forms of JSON, and `-f keyvalue`.
 //!
 //! `json` has an object in place of a list of one, and a name as the key of what it names; `json0` has lists and names
 //! everywhere. Hosts and switches that run lldpd tell them alike.
@@ -16,7 +16,7 @@ use crate::error::FormatError;
 /// Name of this format in errors.
 const FORMAT: &str = "LLDP neighbors";
 /// What is accepted.
-const ACCEPTED: &str = "give what `lldpcli show neighbors -f json` prints on a host";
+const ACCEPTED: &str = "give what `lldpcli show neighbors`, with `-f json` at best, prints on a host";
 /// Words of file and folder names that say what a file is, and not of whom.
 const WORDS: [&str; 13] = [
     "lldp",
@@ -56,6 +56,17 @@ pub(super) fn is_keyvalue(text: &str) -> bool {
     text.lines().any(is_it)
 }
 
+/// Whether lines are the text that lldpd prints for people.
+pub(super) fn is_text(text: &str) -> bool {
+    text.lines().any(|line| interface_of(line).is_some())
+}
+
+/// The port of a line that begins a neighbor: `Interface:    eth0, via: LLDP, RID: 1, Time: 0 day, 00:01:00`.
+fn interface_of(line: &str) -> Option<&str> {
+    let (port, rest) = line.strip_prefix("Interface:")?.split_once(", via:")?;
+    rest.contains("RID:").then_some(port.trim()).filter(|port| !port.is_empty())
+}
+
 /// The device that a file is of: what the caller knows, else what the name of the file says, else that of its folder.
 fn device_of(source_name: &str, hints: &Hints) -> Option<String> {
     let word = |name: &str| {
@@ -89,6 +100,8 @@ pub fn parse_lldp(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Lldp
         let value = parse(FORMAT, source_name, &text)?;
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         read_json(&root, &device, &mut told)?;
+    } else if is_text(&text) {
+        read_text(source_name, &text, &device, &mut told);
     } else {
         read_keyvalue(source_name, &text, &device, &mut told);
     }
@@ -188,6 +201,45 @@ fn port_name(kind: Option<&str>, id: Option<String>, descr: Option<String>) -> S
     }
 }
 
+/// What lldpd prints for people: a block for each neighbor, each member on a line behind its name. Texts that a neighbor tells
+/// of itself may go on on the next line.
+fn read_text(source_name: &str, text: &str, device: &str, told: &mut LldpNeighbors) {
+    let mut blocks: Vec<(&str, u64, BTreeMap<&str, &str>)> = Vec::new();
+    for (line, number) in text.lines().zip(1_u64..) {
+        if let Some(port) = interface_of(line) {
+            blocks.push((port, number, BTreeMap::new()));
+        } else if let (Some((_, _, members)), Some((name, value))) =
+            (blocks.last_mut(), line.trim().split_once(':'))
+            && ["ChassisID", "SysName", "PortID", "PortDescr"].contains(&name)
+        {
+            members.entry(name).or_insert(value.trim());
+        }
+    }
+    for (port, number, members) in blocks {
+        let get = |name: &str| members.get(name).filter(|value| !value.is_empty()).copied();
+        // `mac 00:11:22:33:44:55`, `ifname Ethernet0`.
+        let id = |name: &str| get(name).map(|value| value.split_once(' ').unwrap_or(("", value)));
+        let neighbor = get("SysName").or(id("ChassisID").map(|(_, value)| value.trim()));
+        let is_whole = members.values().all(|value| input::is_whole(value)) && input::is_whole(port);
+        match neighbor.filter(|_| is_whole) {
+            Some(neighbor) => {
+                let (kind, id) =
+                    id("PortID").map_or((None, None), |(kind, id)| (Some(kind), Some(id.trim().to_owned())));
+                told.neighbors.push(NeighborInfo {
+                    port: format!("{device}/{port}"),
+                    neighbor: neighbor.to_owned(),
+                    neighbor_port: port_name(kind, id, get("PortDescr").map(str::to_owned)),
+                });
+            }
+            None => {
+                let error =
+                    FormatError::new(FORMAT, source_name, "hears a neighbor without a name", ACCEPTED);
+                told.skipped.take(error.at_line(number).found(port));
+            }
+        }
+    }
+}
+
 /// `lldp.eth0.chassis.name=leaf-3`, one a line. A port may hear several, one after the other.
 fn read_keyvalue(source_name: &str, text: &str, device: &str, told: &mut LldpNeighbors) {
     let mut of: BTreeMap<(usize, &str), BTreeMap<&str, &str>> = BTreeMap::new();
@@ -238,6 +290,7 @@ fn read_keyvalue(source_name: &str, text: &str, device: &str, told: &mut LldpNei
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Format, detect_format};
     use super::*;
 
     fn read(name: &str, text: &str) -> Vec<[String; 3]> {
@@ -262,7 +315,15 @@ mod tests {
                     lldp.eth1.5.port.descr=Ethernet8\n";
         let wanted = [["n1/eth0", "leaf-3", "swp7"], ["n1/eth1.5", "cc:dd", "Ethernet8"]];
         let wanted: Vec<[String; 3]> = wanted.iter().map(|row| row.map(str::to_owned)).collect();
-        for (name, text) in [("n1.json", json), ("n1_lldp.json", json0), ("logs/n1/lldp.txt", keys)] {
+        let people = "-----\nLLDP neighbors:\n-----\nInterface:    eth0, via: LLDP, RID: 1, Time: 0 day, 00:01:00\n  Chassis:     \n    \
+                      ChassisID:    mac aa:bb\n    SysName:      leaf-3\n    SysDescr:     SONiC\nLinux version 5.10: of a switch\n  \
+                      Port:        \n    PortID:       ifname swp7\n    PortDescr:    Eth7\n    TTL:          120\n-----\n\
+                      Interface:    eth1.5, via: LLDP, RID: 2, Time: 3 days, 00:01:00\n  Chassis:     \n    ChassisID:    mac cc:dd\n  \
+                      Port:        \n    PortID:       mac ee:ff\n    PortDescr:    Ethernet8\n";
+        assert_eq!(detect_format(people.as_bytes()), Some(Format::Lldp));
+        for (name, text) in
+            [("n1.json", json), ("n1_lldp.json", json0), ("logs/n1/lldp.txt", keys), ("n1_lldp.txt", people)]
+        {
             assert_eq!(read(name, text), wanted, "{name}");
         }
         assert_eq!(read("a/lldp-n1.json", one), wanted[..1]);
@@ -277,6 +338,12 @@ mod tests {
         assert!(told.skipped.first().next().expect("first").contains("has no `chassis`"));
         let none = parse_lldp("n1.json", br#"{"lldp": {"interface": {}}}"#, &Hints::default()).expect("none");
         assert_eq!(none.notes, ["no port of n1 hears a neighbor"]);
+        let people = "Interface:    eth0, via: LLDP, RID: 1, Time: 0 day\n    SysName:      a\n    PortID:       ifname 1\n\
+                      Interface:    eth0, via: LLDP, RID: 2, Time: 0 day\n    SysName:      b\n    PortID:       ifname 2\n\
+                      Interface:    eth1, via: LLDP, RID: 3, Time: 0 day\n    PortID:       ifname 3\n";
+        let told = parse_lldp("n1.txt", people.as_bytes(), &Hints::default()).expect("two");
+        assert_eq!((told.neighbors.len(), told.skipped.count()), (2, 1));
+        assert!(told.skipped.first().next().expect("first").contains("line 7"));
         let nameless = parse_lldp("lldp.json", twice.as_bytes(), &Hints::default()).expect_err("no host");
         assert!(nameless.to_string().contains("name the file after the host"), "{nameless}");
     }

@@ -98,7 +98,7 @@ pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of
 pub use lldp::{LldpNeighbors, parse_lldp};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
 pub use merger::{FileNotes, Merged, Merger};
-pub use names::{rank_of_name, reading_of_name};
+pub use names::{ranks_of_path, reading_of_name};
 pub use nccl_log::NcclEvent;
 pub use nccl_tests::{
     NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
@@ -235,7 +235,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
-             ethtool -S, rdma statistic, neighbors of lldpcli -f json, MLPerf logs, \
+             ethtool -S, rdma statistic, neighbors of lldpcli, MLPerf logs, \
              CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
         ));
     };
@@ -262,7 +262,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             (notes, skipped) = (std::mem::take(&mut dump.notes), std::mem::take(&mut dump.skipped));
             Content::FlightRecorder(dump)
         }
-        Format::Pickle => return Err(flight_recorder::pickle_error(source_name)),
+        Format::Pickle => return Err(flight_recorder::refused_pickle(source_name, bytes)),
         Format::NcclTestsLog => {
             let log = parse_nccl_tests_log(source_name, bytes)?;
             (notes, skipped) = (log.notes, log.skipped);

@@ -1,4 +1,5 @@
 //! One word for what libraries name in many ways: collectives, data types, axes; ranks and NICs in file names.
+use std::collections::BTreeSet;
 
 /// The kind of an operation as records name it, from any spelling (`AllReduce`, `nccl:_all_gather_base`, `alltoall`).
 /// A name that is not known comes back in lower case.
@@ -85,23 +86,51 @@ pub(crate) fn file_name(source_name: &str) -> &str {
     source_name.rsplit(['/', '\\']).next().unwrap_or(source_name)
 }
 
+/// The number that follows `rank` in the name of a file.
+fn rank_behind_its_word(name: &str) -> Option<u32> {
+    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
+    name.match_indices("rank").find_map(|(at, word)| {
+        let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']);
+        digits(rest).parse().ok()
+    })
+}
+
 /// The rank that a file name tells: the number after `rank`, else the number at the end of its stem.
 pub fn rank_of_name(source_name: &str) -> Option<u32> {
     let name = file_name(source_name).to_ascii_lowercase();
-    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
-    for (at, word) in name.match_indices("rank") {
-        let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']);
-        if let Ok(rank) = digits(rest).parse() {
-            return Some(rank);
-        }
+    if let Some(rank) = rank_behind_its_word(&name) {
+        return Some(rank);
     }
-    let extensions = [".json", ".gz", ".txt", ".log", ".trace", ".pt"];
+    let extensions = [".json", ".gz", ".txt", ".log", ".trace", ".pt", ".pkl", ".pickle"];
     let mut rest = name.as_str();
     while let Some(shorter) = extensions.iter().find_map(|extension| rest.strip_suffix(extension)) {
         rest = shorter;
     }
     let kept = rest.trim_end_matches(|letter: char| letter.is_ascii_digit());
     rest[kept.len()..].parse().ok()
+}
+
+/// Whether the name of a file is that of the dump of a rank, as the recorder writes it or with the word `rank`; a number alone,
+/// or one before the ending of pickles, may count something else.
+pub(crate) fn is_named_by_rank(source_name: &str) -> bool {
+    let name = file_name(source_name).to_ascii_lowercase();
+    let is_number =
+        name.split('.').next().is_some_and(|stem| stem.bytes().all(|letter| letter.is_ascii_digit()));
+    let is_pickle = [".pkl", ".pickle"].iter().any(|ending| name.ends_with(ending));
+    let is_recorders = !is_number && !is_pickle && rank_of_name(source_name).is_some();
+    is_recorders || rank_behind_its_word(&name).is_some()
+}
+
+/// Ranks that the path of a dump tells: its name alone where that is of a dump, else the number of the name and that of a
+/// folder such as `rank5`, which may say different things; none where neither does.
+pub fn ranks_of_path(source_name: &str) -> BTreeSet<u32> {
+    let of_folder = || {
+        let folder = source_name.rsplit(['/', '\\']).nth(1)?.to_ascii_lowercase();
+        // A folder of a node, or of ranks of something else, has more words.
+        folder.strip_prefix("rank")?.trim_start_matches(['_', '-', '=', '.']).parse().ok()
+    };
+    let of_folder = if is_named_by_rank(source_name) { None } else { of_folder() };
+    rank_of_name(source_name).into_iter().chain(of_folder).collect()
 }
 
 /// Whether a word looks like the name of a NIC: `mlx5_0`, `rocep12s0`, `eth2`, `ens1f0np0`, `ib0`, `bond1`.
@@ -225,8 +254,21 @@ mod tests {
             ("nccl_trace_3", Some(3)),
             ("trace-rank7.pt.trace.json.gz", Some(7)),
             ("host-a.json", None),
+            ("dumps/0.pkl", Some(0)),
         ] {
             assert_eq!(rank_of_name(name), rank, "{name}");
+        }
+        for (name, ranks) in [
+            ("rank5/dump.pkl", vec![5]),
+            ("d/Rank_12/dump.pickle", vec![12]),
+            ("node_rank0/nccl_trace_rank_3", vec![3]),
+            ("rank0/nccl_trace_rank_3", vec![3]),
+            ("rank0/_dump_3", vec![3]),
+            ("rank0/3.pkl", vec![0, 3]),
+            ("rank3/step_500.pkl", vec![3, 500]),
+            ("node3/dump.pkl", vec![]),
+        ] {
+            assert_eq!(ranks_of_path(name), BTreeSet::from_iter(ranks), "{name}");
         }
         let told = |name| host_and_nic_of_name(name);
         assert_eq!(told("ethtool_host-3_mlx5_1.txt"), (Some("host-3".into()), Some("mlx5_1".into())));

@@ -2,7 +2,7 @@
 //!
 //! A line is `HOST:PID:TID [DEVICE] FILE:LINE NCCL WARN …` or `HOST:PID:TID [DEVICE] NCCL INFO …`, with a time before it from
 //! NCCL 2.26 on, and behind whatever a launcher puts before lines. Words differ between versions: completions say `status=12`,
-//! `with error 12` (before 2.19) or `status=IBV_WC_RETRY_EXC_ERR(12)`; plugins print the same words.
+//! `with error 12` (before 2.19, the oldest without the peer) or `status=IBV_WC_RETRY_EXC_ERR(12)`; plugins print the same words.
 
 use super::kernel_log::pci_address;
 
@@ -42,7 +42,7 @@ pub enum NcclEvent {
     Completion {
         /// Status of the completion, as in `enum ibv_wc_status`.
         status: u32,
-        /// The other end: address or name.
+        /// The other end: address or name; empty where an old version does not say.
         peer: String,
         /// Address of this end's port, where it is told.
         local_gid: String,
@@ -92,6 +92,23 @@ pub enum NcclEvent {
 /// Whether a line may be one of NCCL.
 pub(crate) fn has_sign(line: &str) -> bool {
     line.contains("NCCL WARN ") || line.contains("NCCL INFO ")
+}
+
+/// How lines of completions with an error begin.
+const COMPLETION: &str = "Got completion ";
+
+/// Whether a line has NCCL's words on a completion without its head, as PyTorch repeats the last error of NCCL.
+pub(crate) fn is_bare(line: &str) -> bool {
+    line.contains("NET/IB") && line.contains(COMPLETION)
+}
+
+/// What a warning of NCCL says that stands without its head, behind PyTorch's `[rank0]: `.
+pub(crate) fn last_error(line: &str) -> Option<NcclEvent> {
+    let said = match (line.trim_start().starts_with("[rank"), line.split_once("]:")) {
+        (true, Some((_, said))) => said,
+        _ => line,
+    };
+    warning(said)
 }
 
 /// The number behind a word.
@@ -196,8 +213,12 @@ fn rank(said: &str) -> Option<NcclEvent> {
 }
 
 fn warning(said: &str) -> Option<NcclEvent> {
-    if let Some(at) = said.find("Got completion from peer ") {
-        let rest = said.get(at + "Got completion from peer ".len()..)?;
+    if let Some(at) = said.find(COMPLETION) {
+        let rest = said.get(at + COMPLETION.len()..)?;
+        let (peer, rest) = match rest.strip_prefix("from peer ") {
+            Some(rest) => (peer(rest)?, rest),
+            None => (String::new(), rest),
+        };
         let code = |text: &str| -> Option<u32> {
             let named = text.split([' ', ',']).next()?;
             let digits = named.split_once('(').map_or(named, |(_, rest)| rest.trim_end_matches(')'));
@@ -214,7 +235,7 @@ fn warning(said: &str) -> Option<NcclEvent> {
         };
         return Some(NcclEvent::Completion {
             status,
-            peer: peer(rest)?,
+            peer,
             local_gid: word_behind(rest, "localGid ").to_owned(),
             remote_gid: remote.to_owned(),
             device: device_name(word_behind(rest, " hca ")).to_owned(),
@@ -320,10 +341,20 @@ mod tests {
                 "gpu-7",
                 completion(12, "10.0.0.9", ["::ffff:10.1.0.7", "::ffff:10.1.0.9"], "mlx5_3"),
             ),
+            (
+                "node017:4123:4201 [3] transport/net_ib.cc:829 NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 11155, \
+                 vendor err 129",
+                "node017",
+                completion(12, "", ["", ""], ""),
+            ),
         ] {
             let (head, events) = read(line).expect("a line of NCCL");
             assert_eq!((head.host, events), (host, vec![wanted]), "{line}");
         }
+        let bare = "[rank0]: NET/IB : Got completion from peer 10.1.0.22<43210> with status=12 opcode=0 len=0 vendor err 129 (Send) \
+                    hca mlx5_3";
+        assert!(is_bare(bare) && !is_bare("NET/IB : No device found."));
+        assert_eq!(last_error(bare), Some(completion(12, "10.1.0.22", ["", ""], "mlx5_3")));
     }
 
     #[test]

@@ -55,19 +55,18 @@ pub(crate) fn decode_pickle(source_name: &str, bytes: &[u8]) -> Result<Value, Fo
 
 /// The same within so much memory.
 fn decode_within(source_name: &str, bytes: &[u8], memory: usize) -> Result<Value, FormatError> {
-    let mut machine = Machine {
-        source: source_name,
-        bytes,
-        at: 0,
-        arena: Vec::new(),
-        stack: Vec::new(),
-        marks: Vec::new(),
-        memo: std::collections::BTreeMap::new(),
-        left: memory,
-    };
+    let mut machine = Machine::new(source_name, bytes, memory);
     let root = machine.run()?;
     let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE).min(VALUES_MAX);
     machine.unfold(root, 0, &mut left)
+}
+
+/// The error for a pickle that would import, call or build something, with the name of what; none for one that does not, or
+/// that is wrong before it does.
+pub(crate) fn runs_something(source_name: &str, bytes: &[u8]) -> Option<FormatError> {
+    let mut machine = Machine::new(source_name, bytes, BYTES_MAX);
+    let error = machine.run().err()?;
+    machine.would_run.then_some(error)
 }
 
 struct Machine<'a> {
@@ -80,9 +79,25 @@ struct Machine<'a> {
     memo: std::collections::BTreeMap<u64, usize>,
     /// Bytes that may still be taken. What is given up on the way is not given back: the bound is on all that is made.
     left: usize,
+    /// Whether it came to an opcode that would import, call or build something.
+    would_run: bool,
 }
 
 impl<'a> Machine<'a> {
+    fn new(source: &'a str, bytes: &'a [u8], memory: usize) -> Self {
+        Self {
+            source,
+            bytes,
+            at: 0,
+            arena: Vec::new(),
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: std::collections::BTreeMap::new(),
+            left: memory,
+            would_run: false,
+        }
+    }
+
     fn error(&self, at: usize, problem: impl Into<String>, accepted: &str) -> FormatError {
         FormatError::new(FORMAT, self.source, problem, accepted).at_byte(at as u64)
     }
@@ -333,7 +348,8 @@ impl<'a> Machine<'a> {
         self.would_run(at, name, None)
     }
 
-    fn would_run(&self, at: usize, opcode: &str, what: Option<&str>) -> FormatError {
+    fn would_run(&mut self, at: usize, opcode: &str, what: Option<&str>) -> FormatError {
+        self.would_run = true;
         let accepted =
             "give a dump of plain data, or JSON: torch._C._distributed_c10d._dump_nccl_trace_json()";
         match what.filter(|what| !what.is_empty()) {

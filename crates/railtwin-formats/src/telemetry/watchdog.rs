@@ -17,8 +17,12 @@ const SAYS: &str = "Watchdog caught collective operation timeout";
 /// An operation that ran out of its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchdogTimeout {
-    /// Rank that says so, where the line tells.
+    /// Rank that says so, where the line tells: that in the job where a prefix has it, else that in its process group.
     pub rank: Option<u32>,
+    /// Rank in its process group, where the line tells.
+    pub group_rank: Option<u32>,
+    /// The process group and what it is for, where the line tells.
+    pub group: Option<(String, String)>,
     /// Number of the operation.
     pub sequence: Option<u64>,
     /// What it does, in the words of records; empty where it is not told.
@@ -76,6 +80,22 @@ fn number<T: std::str::FromStr>(text: &str, before: &str) -> Option<T> {
     digits.parse().ok()
 }
 
+/// Name and purpose of the process group that stands before what a line says, and the rank in it.
+fn group(text: &str) -> Option<(String, String, u32)> {
+    let at = text.find("[PG ")?;
+    let (inner, _) = text.get(at + 1..)?.split_once(']')?;
+    let group_rank = number(inner, " Rank ")?;
+    let named = inner.split_once("PG GUID ").map(|(_, rest)| rest);
+    let rest = named.or_else(|| inner.strip_prefix("PG ID ")).or_else(|| inner.strip_prefix("PG "))?;
+    let (name, _) = rest.split_once(" Rank ")?;
+    let (group, description) = match name.split_once('(') {
+        Some((group, description)) => (group.trim(), description.trim_end_matches(')')),
+        None => (name.trim(), ""),
+    };
+    let is_short = group.len() <= 256 && description.len() <= 256;
+    is_short.then(|| (group.to_owned(), description.to_owned(), group_rank))
+}
+
 /// How far a rank was, where a line says so.
 pub(crate) fn state(line: u64, text: &str) -> Option<WatchdogState> {
     let small = text.to_ascii_lowercase();
@@ -91,20 +111,9 @@ pub(crate) fn state(line: u64, text: &str) -> Option<WatchdogState> {
     };
     let enqueued = count(["last enqueued nccl work:", "last enqueued work:"])?;
     let completed = count(["last completed nccl work:", "last completed work:"])?;
-    let at = text.find("[PG ")?;
-    let (inner, _) = text.get(at + 1..)?.split_once(']')?;
-    let group_rank = number(inner, " Rank ")?;
-    let named = inner.split_once("PG GUID ").map(|(_, rest)| rest);
-    let rest = named.or_else(|| inner.strip_prefix("PG ID ")).or_else(|| inner.strip_prefix("PG "))?;
-    let (name, _) = rest.split_once(" Rank ")?;
-    let (group, description) = match name.split_once('(') {
-        Some((group, description)) => (group.trim(), description.trim_end_matches(')')),
-        None => (name.trim(), ""),
-    };
-    (group.len() <= 256 && description.len() <= 256).then_some(())?;
+    let (group, description, group_rank) = group(text)?;
     let failed = ["at work sequence id: ", "at work: ", "timeout at nccl work: "];
     let failed = failed.iter().find_map(|word| number(&small, word));
-    let (group, description) = (group.to_owned(), description.to_owned());
     let mut state = WatchdogState {
         rank: rank_of_prefix(text),
         group_rank,
@@ -135,15 +144,32 @@ pub(crate) fn cuda_error(text: &str) -> Option<&str> {
         .filter(|error| !error.is_empty() && error.len() <= 160)
 }
 
-/// A frame of a stack as PyTorch prints it, `#2 train from /job/train.py:88`; none where it is of PyTorch itself.
+/// A frame of a stack as PyTorch prints it, `#2 train from /job/train.py:88`; none where it is no line of the program.
 pub(crate) fn own_frame(text: &str) -> Option<String> {
     let at = text.find('#')?;
     let rest = text.get(at + 1..)?;
     let digits = rest.chars().take_while(char::is_ascii_digit).count();
     let (name, place) = rest.get(digits..)?.trim_start().split_once(" from ")?;
     let is_frame = (1..=4).contains(&digits) && !name.contains(' ') && place.rsplit_once(':').is_some();
-    let is_own = is_frame && !place.contains("/torch/") && name.len() + place.len() <= 300;
-    is_own.then(|| format!("{name} ({})", place.trim()))
+    let is_own = is_frame && is_of_program(place) && name.len() + place.len() <= 300;
+    is_own.then(|| frame(name, place))
+}
+
+/// Whether a place in a file is of the program: PyTorch calls its collectives through several functions of its own, and
+/// threads begin in Python's own library.
+pub(crate) fn is_of_program(place: &str) -> bool {
+    let is_installed = PACKAGES.iter().any(|folder| place.contains(folder));
+    !place.contains("/torch/") && (is_installed || !place.contains("/lib/python3"))
+}
+
+/// Folders of what is installed: it is known by its package.
+const PACKAGES: [&str; 2] = ["/site-packages/", "/dist-packages/"];
+
+/// A frame for people: `train (/job/train.py:88)`.
+pub(crate) fn frame(name: &str, place: &str) -> String {
+    let place = place.trim();
+    let in_package = PACKAGES.iter().find_map(|folder| place.rsplit_once(folder));
+    format!("{name} ({})", in_package.map_or(place, |(_, rest)| rest))
 }
 
 /// Whether a line is a frame of a stack, of whomever.
@@ -154,10 +180,14 @@ pub(crate) fn is_frame(text: &str) -> bool {
 
 /// The timeout that a line tells of.
 pub(crate) fn timeout(line: u64, text: &str) -> WatchdogTimeout {
-    let rank = rank_of_prefix(text).or_else(|| number(text, "[Rank "));
+    let (of_job, group) = (rank_of_prefix(text), group(text));
+    let of_group = number(text, "[Rank ").or(group.as_ref().map(|(_, _, rank)| *rank));
+    let group = group.map(|(name, description, _)| (name, description));
     let kind = text.split_once("OpType=").map(|(_, rest)| rest.split([',', ')']).next().unwrap_or_default());
     WatchdogTimeout {
-        rank,
+        rank: of_job.or(of_group),
+        group_rank: of_group,
+        group,
         sequence: number(text, "SeqNum="),
         kind: kind.map(operation_kind).unwrap_or_default(),
         ran_ms: number(text, "ran for "),
@@ -194,6 +224,13 @@ mod tests {
         assert_eq!(timeout(2, new).words(), "rank 3: all-reduce 5 ran for 600 s, then its time was over");
         let old = timeout(3, old);
         assert_eq!((old.rank, old.kind.as_str(), old.sequence, old.line), (Some(0), "all-gather", None, 3));
+        assert_eq!((old.group_rank, old.group), (Some(0), None));
+        let again = "[rank9]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1484] [PG ID 1 PG GUID 5(mesh_dp) Rank 3] Process group watchdog \
+                     thread terminated with exception: [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=8, \
+                     OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600020 milliseconds before timing out.";
+        let again = timeout(4, again);
+        assert_eq!((again.rank, again.group_rank), (Some(9), Some(3)));
+        assert_eq!(again.group, Some(("5".to_owned(), "mesh_dp".to_owned())));
     }
 
     #[test]
@@ -248,6 +285,12 @@ mod tests {
             Some("sample_tokens (/opt/vllm/gpu_model_runner.py:4215)")
         );
         assert_eq!(own_frame("#0 broadcast from /usr/lib/torch/distributed/distributed_c10d.py:2968"), None);
+        assert_eq!(own_frame("#9 _bootstrap from /usr/lib/python3.10/threading.py:973"), None);
+        assert_eq!(
+            own_frame("#3 sync from /opt/conda/lib/python3.10/site-packages/megatron/core/grads.py:203")
+                .as_deref(),
+            Some("sync (megatron/core/grads.py:203)")
+        );
         assert_eq!(
             cuda_error("RuntimeError: CUDA error: uncorrectable ECC error encountered"),
             Some("uncorrectable ECC error encountered")

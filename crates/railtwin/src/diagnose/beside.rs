@@ -1,10 +1,10 @@
-//! What evidence is compared with: another record in which all was well, or dumps of the same job of a later time.
+//! What evidence is compared with: another record in which all was well, or dumps and states of the same job of a later time.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::rules::{BaselineStore, Limits, PathKey};
-use railtwin_formats::telemetry::Merged;
+use railtwin_formats::telemetry::{Merged, RasSnapshot};
 
 use super::between::Ways;
 use super::inputs::{Inputs, RUN_FILE, Unread};
@@ -99,28 +99,49 @@ impl Inputs {
         Ok(())
     }
 
-    /// Has dumps of a Flight Recorder compared with others of the same job that were made later: a job of which they are
-    /// equal stood still between.
+    /// Has dumps of a Flight Recorder, and states of RAS, compared with others of the same job that were made later: a job of
+    /// which they are equal stood still between.
     ///
     /// # Errors
-    /// Those of [`Self::read`]; [`Error::Argument`] where there are no dumps here or there.
+    /// Those of [`Self::read`]; [`Error::Argument`] where there are neither here or there, where a file is given as both, and
+    /// where a state of RAS says that it was taken no later.
     pub fn look_again(&mut self, paths: &[PathBuf], job: &str) -> Result<(), Error> {
         let later = Self::read(paths, job)?;
         let shown = paths.first().map_or(String::new(), |path| path.display().to_string());
-        if later.merged.flight_recorder.is_empty() || self.merged.flight_recorder.is_empty() {
-            let without =
-                if self.merged.flight_recorder.is_empty() { "what it is later than" } else { &shown };
-            return Err(Error::Argument(format!(
-                "--later {shown}: {without} holds no dump of a Flight Recorder; give dumps of one job, of two times"
-            )));
+        let (dumps, states) = (!later.merged.flight_recorder.is_empty(), !later.merged.ras.is_empty());
+        let without = |who: &str, what: &str| {
+            Err(Error::Argument(format!(
+                "--later {shown}: {who} holds {what}; give dumps or states of one job, of two times"
+            )))
+        };
+        if !dumps && !states {
+            return without(&shown, "no dump of a Flight Recorder and no state of RAS");
+        }
+        let before = "what it is later than";
+        if dumps && self.merged.flight_recorder.is_empty() {
+            return without(before, "no dump of a Flight Recorder");
+        }
+        if states && self.merged.ras.is_empty() {
+            return without(before, "no state of RAS");
         }
         let real = |file: &String| Path::new(file).canonicalize().ok();
-        let first: BTreeSet<PathBuf> = self.merged.flight_files.iter().filter_map(real).collect();
-        if let Some(file) =
-            later.merged.flight_files.iter().find(|file| real(file).is_some_and(|real| first.contains(&real)))
-        {
+        let ras = |merged: &Merged| merged.ras.iter().map(|(file, _)| file.clone()).collect::<Vec<String>>();
+        let first = self.merged.flight_files.iter().cloned().chain(ras(&self.merged));
+        let first: BTreeSet<PathBuf> = first.filter_map(|file| real(&file)).collect();
+        let mut second = later.merged.flight_files.iter().cloned().chain(ras(&later.merged));
+        if let Some(file) = second.find(|file| real(file).is_some_and(|real| first.contains(&real))) {
             return Err(Error::Argument(format!(
-                "--later {file}: is given as a dump of before, too; give dumps that were made at another time"
+                "--later {file}: is given as one of before, too; give dumps that were made at another time"
+            )));
+        }
+        let last = self.merged.ras.iter().map(|(_, state)| &state.timestamp).max();
+        let no_later = |(_, state): &&(String, RasSnapshot)| {
+            !state.timestamp.is_empty() && last.is_some_and(|last| state.timestamp <= *last)
+        };
+        if let Some((file, state)) = later.merged.ras.iter().find(no_later) {
+            return Err(Error::Argument(format!(
+                "--later {file}: was taken at {}, which is no later than that of before; give one that was taken later",
+                state.timestamp
             )));
         }
         for unread in later.unread.iter().filter(|file| file.known) {
@@ -128,6 +149,7 @@ impl Inputs {
         }
         self.merged.unsure.extend(later.merged.unsure.iter().copied());
         self.later = later.merged.flight_recorder;
+        self.later_ras = later.merged.ras;
         Ok(())
     }
 }

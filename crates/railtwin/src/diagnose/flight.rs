@@ -16,7 +16,7 @@ const SAME_SIZE: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "bro
 /// What PyTorch calls the group of all ranks.
 const WORLD: &str = "default_pg";
 /// Ranks of a job at most, where they are counted by the largest that a file name tells.
-const RANKS_MOST: u32 = 1 << 20;
+pub(super) const RANKS_MOST: u32 = 1 << 20;
 
 /// Kinds of collectives that logs and dumps name alike.
 const NAMED: [&str; 9] = [

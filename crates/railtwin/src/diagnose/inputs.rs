@@ -6,8 +6,8 @@ use std::time::UNIX_EPOCH;
 use railtwin_diagnosis::rules::BaselineStore;
 use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
-    Content, FlightRecorderDump, Format, Hints, Merged, Merger, decode, decode_sysfs, detect_format,
-    megatron_trace, rank_of_name, reading_of_name,
+    Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode, decode_sysfs,
+    detect_format, megatron_trace, ranks_of_path, reading_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::{input, parquet_foreign};
@@ -47,6 +47,8 @@ pub struct Inputs {
     pub names: Option<Names>,
     /// Dumps of the same job of a later time.
     pub later: Vec<FlightRecorderDump>,
+    /// States of RAS of the same job of a later time.
+    pub later_ras: Vec<(String, RasSnapshot)>,
     /// What was measured between hosts in another record, in which all was well.
     pub ways: Option<Ways>,
     /// Files that could not be read.
@@ -242,7 +244,7 @@ impl Reading<'_> {
         let bytes = input::read_unpacked(path).map_err(failed)?;
         if bytes.is_empty() {
             let error = Error::Argument(format!("{name} is empty; give a file of telemetry"));
-            return Err((error, false, rank_of_name(name)));
+            return Err((error, false, rank_of(name)));
         }
         let format = detect_format(&bytes);
         if format == Some(Format::Parquet) {
@@ -262,7 +264,7 @@ impl Reading<'_> {
         let time_ns = self.in_order(name, time_ns);
         let imported = decode(name, &bytes, &Hints { time_ns, ..Hints::default() }).map_err(|error| {
             let of_rank = matches!(format, Some(Format::FlightRecorder | Format::Pickle));
-            (error.into(), format.is_some(), rank_of_name(name).filter(|_| of_rank))
+            (error.into(), format.is_some(), rank_of(name).filter(|_| of_rank))
         })?;
         // A log that fails twice and one that lies there twice are not the same. Logs of two tests differ in times and in
         // process identities, but for those that tell neither; states of RAS have their time.
@@ -307,6 +309,12 @@ impl Reading<'_> {
             }
         }
     }
+}
+
+/// The rank of a dump that cannot be read, where its path tells one.
+fn rank_of(name: &str) -> Option<u32> {
+    let ranks = ranks_of_path(name);
+    ranks.first().copied().filter(|_| ranks.len() == 1)
 }
 
 /// All files below a folder in order of their paths; hidden ones are left out. What is no folder and no file is told in

@@ -53,6 +53,9 @@ pub use sources::{Source, Sources};
 use crate::Question;
 use crate::error::Error;
 
+/// The class of [`answer::cost`] of what keeps a job from going on.
+const STOPS: u8 = 3;
+
 /// What diagnosis says of its inputs.
 #[derive(Debug)]
 pub struct Diagnosed {
@@ -118,6 +121,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         observation,
         baselines,
         later,
+        later_ras,
         names,
         ways,
         unread,
@@ -129,7 +133,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut batch = std::mem::take(&mut merged.telemetry.batch);
     let times = merged.telemetry.times;
     notes.extend(merged.logs.iter().filter_map(|(file, log)| logs::timeouts_note(file, &log.timeouts)));
-    let (mut findings, told) = ras::of_ras(&merged.ras, job, &mut directory);
+    let (mut findings, told) = ras::of_ras(&merged.ras, &later_ras, job, &mut directory);
     notes.extend(told);
     let (found, told) = logs::of_logs(&merged.logs, &merged.nccl_tests, job, &mut directory, &mut batch);
     findings.extend(found);
@@ -275,6 +279,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     // Tests were made apart from the job and from each other: what each names stands for itself, and
     // what follows from telemetry of the same host is told with it ([`answer::causes`]).
     findings.extend(tests);
+    // Where something is told that keeps the job from going on, that is what ran out of its time.
+    if !findings.iter().any(|one| answer::cost(one).0 >= STOPS) {
+        findings.extend(logs::of_timeouts(&merged.logs));
+    }
     findings.sort_by(answer::by_cost);
     let sources = sources::sources_of(&findings, &merged, &directory, engine.is_some());
     know_hosts(&mut directory, &findings);

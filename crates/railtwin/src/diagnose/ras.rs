@@ -9,21 +9,33 @@ use railtwin_records::{
 /// Confidence in a hang of which there is one snapshot: ranks of a job that runs launch one after the other, too.
 const ONE_SNAPSHOT: f64 = 0.4;
 
+/// Confidence in a hang that two snapshots show.
+const TWO_SNAPSHOTS: f64 = 0.95;
+/// Confidence in a hang that two snapshots show of which only who gave them says that one is later: for how long the job stood
+/// nothing tells.
+const SAID_LATER: f64 = 0.8;
+
 /// Who a process is, whatever communicator it is seen in: host, process, GPU.
 type Process = (String, u64, u32);
 
-/// Findings of all snapshots, the first taken first, and notes.
+/// Findings of all snapshots, the first taken first, and notes. Those of `later` are said to have been taken after all others.
 ///
 /// Ranks are numbered by the largest communicator. Where it tells them, ranks are added to an empty directory, so that
 /// actions know their hosts.
 pub fn of_ras(
     files: &[(String, RasSnapshot)],
+    later: &[(String, RasSnapshot)],
     job: &str,
     directory: &mut Directory,
 ) -> (Vec<Finding>, Vec<String>) {
     let mut notes = Vec::new();
-    let mut order: Vec<&(String, RasSnapshot)> = files.iter().collect();
-    order.sort_by(|a, b| (&a.1.timestamp, &a.0).cmp(&(&b.1.timestamp, &b.0)));
+    let by_time = |a: &&(String, RasSnapshot), b: &&(String, RasSnapshot)| {
+        (&a.1.timestamp, &a.0).cmp(&(&b.1.timestamp, &b.0))
+    };
+    let (mut order, mut again): (Vec<_>, Vec<_>) = (files.iter().collect(), later.iter().collect());
+    order.sort_by(by_time);
+    again.sort_by(by_time);
+    order.extend(again);
     let Some((_, last)) = order.last() else { return (Vec::new(), notes) };
     let before = order.len().checked_sub(2).and_then(|row| order.get(row)).map(|(_, snapshot)| snapshot);
     let ranks = numbers(last);
@@ -31,7 +43,9 @@ pub fn of_ras(
         fill(directory, job, &ranks);
     }
     let mut findings = gone(last, job, &ranks);
-    match behind(last, before, job, &ranks) {
+    let is_dated = |snapshot: &RasSnapshot| !snapshot.timestamp.is_empty();
+    let is_told = later.is_empty() || is_dated(last) && before.is_some_and(is_dated);
+    match behind(last, before, if is_told { TWO_SNAPSHOTS } else { SAID_LATER }, job, &ranks) {
         Ok(found) => findings.extend(found),
         Err(note) => notes.push(note),
     }
@@ -172,6 +186,7 @@ struct Lag {
 fn behind(
     last: &RasSnapshot,
     before: Option<&RasSnapshot>,
+    sure: f64,
     job: &str,
     ranks: &BTreeMap<Process, u32>,
 ) -> Result<Vec<Finding>, String> {
@@ -234,8 +249,12 @@ fn behind(
         unit: "ranks",
     };
     let (confidence, advice) = match stands {
-        true => (0.95, "nobody launched anything between two snapshots: look at their stacks and their GPUs"),
-        false => (ONE_SNAPSHOT, "one snapshot cannot tell a hang from a job that runs: take a second one"),
+        true => (sure, "nobody launched anything between two snapshots: look at their stacks and their GPUs"),
+        false => (
+            ONE_SNAPSHOT,
+            "one snapshot cannot tell a hang from a job that runs: take a second one and give it with --later (one that has no \
+             time and is equal counts as a copy else)",
+        ),
     };
     let mut told = finding(Syndrome::NonCommunicationHang, late.into_iter().collect(), confidence, evidence);
     told.advice = advice.to_owned();

@@ -1,11 +1,11 @@
 //! The answer: findings with what they rest on.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
 use super::picture::{Picture, Standing};
 use super::proof::{Proof, Proved, Still, proved};
-use super::{DumpedOperation, Dumps};
+use super::{DumpedOperation, Dumps, Work};
 
 /// Confidence in a proof where the job is seen to stand still and all that waits is explained.
 const SURE: f64 = 0.95;
@@ -16,6 +16,11 @@ const SET: f64 = 0.45;
 /// What is said of ranks that call different operations.
 const DIFFER: &str = "the program took another way there than at the others (a branch, data that ended early, a call that was \
                       left out before), or gave a tensor of another size: compare what it calls";
+/// What to look at where all are within and whether they have begun is not recorded of all, and where all have.
+const ALL_THERE: &str = "all are present and none moves: one of their GPUs computes without end, or what joins them stands; Xid and \
+                         NIC counters of these, or dumps with times of starts (TORCH_NCCL_ENABLE_TIMING=1), tell";
+const ALL_BEGUN: &str = "all have begun it and none moves: what joins them stands, or one of their GPUs does; Xid and NIC counters of \
+                         these tell";
 /// Ranks that a line names.
 const NAMED: usize = 8;
 
@@ -104,7 +109,8 @@ impl Answer<'_> {
                 Proof::NotBegun { .. } => vec![FaultKind::GpuError, FaultKind::SlowGpu],
                 Proof::Differs { .. } => Vec::new(),
             };
-            let unit = if matches!(proof, Proof::Differs { .. }) { "ranks" } else { "operation" };
+            let of_ranks = matches!(proof, Proof::Differs { .. } | Proof::NotBegun { .. });
+            let unit = if of_ranks { "ranks" } else { "operation" };
             finding.evidence.insert(0, Evidence { table: "dumps", what, value, expected, unit });
             finding.advice = words;
             Some(finding)
@@ -160,9 +166,13 @@ impl Answer<'_> {
             Proof::NotBegun { operation, others } => (
                 operation,
                 "its GPU does not come to it: a kernel before it does not end; look for Xid errors of its GPU".into(),
-                format!("rank {rank} has not begun {}, which {others} others have", at(operation)),
-                operation.sequence as f64,
-                operation.sequence as f64,
+                format!(
+                    "rank {rank} has not begun {}, which all others have{}",
+                    at(operation),
+                    operation.frame.as_ref().map_or(String::new(), |frame| format!(", asked for at {frame}"))
+                ),
+                *others as f64,
+                0.0,
             ),
         }
     }
@@ -200,11 +210,21 @@ impl Answer<'_> {
             let advice = "ranks enter their communicators in different orders, or call different operations of one: compare what \
                  these ranks call";
             (all, Syndrome::Mismatch, what, advice)
+        } else if let Some(late) = self.not_begun(&all) {
+            let what =
+                "ranks that have put on their streams what the others have begun, and have not begun it";
+            let advice = "their GPUs do not come to it: kernels before it do not end, or wait for each other in what no dump records; \
+                          look for Xid errors of these GPUs, and at what the program runs on them before it";
+            (late, Syndrome::NonCommunicationHang, what, advice)
         } else if all.iter().any(is_within) {
             let what =
                 "ranks within operations that all of their ranks have come to, for which the others wait";
-            let advice = "all are present and none moves: one of their GPUs computes without end, or what joins them stands; \
-                          Xid and NIC counters of these, or dumps with times of starts (TORCH_NCCL_ENABLE_TIMING=1), tell";
+            let are_begun = self.picture.waiting().filter(|(rank, _)| all.contains(rank));
+            let advice = match are_begun.map(|(_, front)| front.started).all(|started| started == Some(true))
+            {
+                true => ALL_BEGUN,
+                false => ALL_THERE,
+            };
             (all, Syndrome::CommunicationHang, what, advice)
         } else {
             let what =
@@ -214,6 +234,30 @@ impl Answer<'_> {
             (all, Syndrome::NonCommunicationHang, what, advice)
         };
         self.of_set(&set, syndrome, what, advice)
+    }
+
+    /// Of ranks that are within operations that all have come to, those that have not begun what others of the same operation
+    /// have: these wait for them. None where one of the operations has no such rank, or where starts are not recorded.
+    ///
+    /// One such rank is named ([`Proof::NotBegun`]). Several are a set: what one of them runs may wait for another, by means of
+    /// which dumps record nothing.
+    fn not_begun(&self, all: &BTreeSet<u32>) -> Option<BTreeSet<u32>> {
+        let mut of: BTreeMap<(usize, u64), Vec<(u32, bool)>> = BTreeMap::new();
+        for (rank, front) in self.picture.waiting().filter(|(rank, _)| all.contains(rank)) {
+            let is_told = !matches!(front.work, Work::Peers(_)) && !self.picture.has_lost_open(rank);
+            of.entry((front.group, front.sequence))
+                .or_default()
+                .push((rank, front.started.filter(|_| is_told)?));
+        }
+        let mut late = BTreeSet::new();
+        for ranks in of.values() {
+            let before = late.len();
+            late.extend(ranks.iter().filter(|(_, begun)| !begun).map(|(rank, _)| *rank));
+            if late.len() == before || ranks.iter().all(|(_, begun)| !begun) {
+                return None;
+            }
+        }
+        (!late.is_empty()).then_some(late)
     }
 
     /// Ranks of whose dump nothing can be said, for which others wait; none where there are none.

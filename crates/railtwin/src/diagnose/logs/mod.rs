@@ -13,12 +13,13 @@ mod who;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_diagnosis::ends::{End, Fault, Report, findings_of_reports};
+use railtwin_diagnosis::ends::{End, Fault, Report, UNKNOWN_HOST, findings_of_reports};
+use railtwin_diagnosis::rules::{Xid, xid_meaning};
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
 use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
 pub(super) use lines::Lines;
-pub use standstill::{of_states, timeouts_note};
+pub use standstill::{of_states, of_timeouts, timeouts_note};
 use who::Who;
 
 /// Table of evidence that logs give.
@@ -88,15 +89,29 @@ fn line(what: String) -> Evidence {
 fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
     let (mut reports, mut notes) = (Vec::new(), Vec::new());
     let mut own: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    // Transfers that did not arrive, of which an old version does not say whom they were to.
+    let mut nameless: Vec<Said<'_>> = Vec::new();
+    let of_known: BTreeSet<&LogSays> = (events.iter())
+        .filter(|(_, event)| who.host_of(event) != UNKNOWN_HOST)
+        .map(|(_, event)| &event.what)
+        .collect();
     for &(file, event) in events {
         let LogSays::Nccl(said) = &event.what else { continue };
         let host = who.host_of(event);
+        // PyTorch repeats in an exception what NCCL has said in a line of its own.
+        if host == UNKNOWN_HOST && of_known.contains(&event.what) {
+            continue;
+        }
         let (fault, to, nic) = match said {
             // A queue pair that is in error flushes what it still has: that follows.
             NcclEvent::Completion { status: 5, .. } => continue,
             // Wrong lengths, queue pairs and keys are the process's own.
             NcclEvent::Completion { status: 1 | 2 | 4 | 6, .. } => {
                 own.entry(host).or_insert((0, quoted((file, event)))).0 += 1;
+                continue;
+            }
+            NcclEvent::Completion { peer, .. } if peer.is_empty() => {
+                nameless.push((file, event));
                 continue;
             }
             NcclEvent::Completion { peer, local_gid, remote_gid, device, .. } => {
@@ -121,6 +136,9 @@ fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
     let heard = events.iter().map(|(_, event)| who.host_of(event)).collect();
     let (mut findings, told) = findings_of_reports(&reports, &heard);
     notes.extend(told);
+    if reports.is_empty() && !nameless.is_empty() {
+        findings.push(lost_by_nobody(&nameless, who));
+    }
     if reports.is_empty() {
         findings.extend(own.into_iter().map(|(host, (_, said))| {
             let mut one = finding(Component::Host(host), LITTLE, vec![FaultKind::Crash], vec![said]);
@@ -132,6 +150,33 @@ fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
     }
     notes.truncate(16);
     (findings, notes)
+}
+
+/// Transfers that did not arrive at whoever they were for: a host that says so is one of the two ends, and its other end is
+/// not told. So nobody is a suspect.
+fn lost_by_nobody(said: &[Said<'_>], who: &Who<'_>) -> Finding {
+    let hosts: BTreeSet<String> =
+        said.iter().map(|(_, event)| who.host_of(event)).filter(|host| host != UNKNOWN_HOST).collect();
+    let names: Vec<&str> = hosts.iter().take(8).map(String::as_str).collect();
+    let of = match (names.is_empty(), hosts.len() > names.len()) {
+        (true, _) => "nothing tells the hosts".to_owned(),
+        (false, more) => format!("{}{}", names.join(", "), if more { ", …" } else { "" }),
+    };
+    let mut one = finding(
+        Component::Host(String::new()),
+        0.0,
+        vec![FaultKind::Down, FaultKind::Lossy, FaultKind::Crash],
+        said.iter().map(|&said| quoted(said)).collect(),
+    );
+    one.suspects.clear();
+    one.syndrome = Syndrome::Unreachable;
+    let count = hosts.len().max(1);
+    let what = format!("hosts whose transfers did not arrive, to whom is not told: {of}");
+    one.evidence.insert(0, Evidence { table: TABLE, what, value: count as f64, expected: 0.0, unit: "" });
+    one.advice = "this version of NCCL does not name the other end: see dmesg and the counters of the NICs of these hosts and of \
+                  those they talk to (link down, errors, retransmissions), and whose process ended first"
+        .into();
+    one
 }
 
 /// Errors of CUDA that are those of the program.
@@ -184,6 +229,24 @@ fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>,
 fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
     type Reasons = BTreeMap<&'static str, (f64, String)>;
     let mut told: BTreeMap<Component, Reasons> = BTreeMap::new();
+    let with_gpu: BTreeSet<String> = (events.iter())
+        .filter(|(_, event)| match &event.what {
+            LogSays::Kernel(KernelEvent::Xid { number, .. }) => {
+                xid_meaning(*number).is_some_and(|xid| xid != Xid::NvLink && xid.hardware() > 0.5)
+            }
+            _ => false,
+        })
+        .map(|(_, event)| who.host_of(event))
+        .collect();
+    // A start of the host resets its switches.
+    let mut boots: BTreeMap<String, u64> = BTreeMap::new();
+    for (_, event) in events.iter().filter(|(_, event)| event.what == LogSays::Kernel(KernelEvent::Boot)) {
+        let last = boots.entry(who.host_of(event)).or_default();
+        *last = event.time_ns.unwrap_or(0).max(*last);
+    }
+    let is_of_this_start = |event: &LogEvent, host: &str| {
+        event.time_ns.is_none_or(|time| boots.get(host).is_none_or(|boot| time >= *boot))
+    };
     for &(file, event) in events {
         let host = who.host_of(event);
         let recent = event.time_ns.is_none_or(|time| time.saturating_add(RECENT_NS) >= now_ns);
@@ -209,13 +272,18 @@ fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
                 (component, "PCIe", if *fatal { 0.7 } else { LITTLE })
             }
             LogSays::Kernel(KernelEvent::MachineCheck) => (Component::Host(host), "machine check", 0.8),
+            // What a GPU does that fails shows at the switch that it is on.
+            LogSays::Kernel(KernelEvent::SwitchXid { fatal: true, .. })
+                if !with_gpu.contains(&host) && is_of_this_start(event, &host) =>
+            {
+                (Component::Host(host), "NVSwitch", 0.85)
+            }
             _ => continue,
         };
         told.entry(component).or_default().entry(reason).or_insert((confidence, quoted((file, event))));
     }
     let one = |(component, reasons): (Component, Reasons)| {
         let doubt: f64 = reasons.values().map(|(confidence, _)| 1.0 - confidence).product();
-        let said = reasons.into_values().map(|(_, said)| said).collect();
         let (faults, advice) = match &component {
             Component::Nic(_) => (
                 vec![FaultKind::Down, FaultKind::Slow],
@@ -224,11 +292,16 @@ fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
             Component::Gpu(_) => {
                 (vec![FaultKind::GpuError], "reset the GPU; seat or replace it if it comes again")
             }
+            _ if reasons.contains_key("NVSwitch") => (
+                vec![FaultKind::Crash, FaultKind::Down],
+                "an NVSwitch of the host failed: drain it and reset GPUs and switches together; replace the board if it comes again",
+            ),
             _ => (
                 vec![FaultKind::Crash],
                 "see the log of the baseboard controller; test memory and PCIe of the host",
             ),
         };
+        let said = reasons.into_values().map(|(_, said)| said).collect();
         let mut one = finding(component, 1.0 - doubt, faults, said);
         one.advice = advice.into();
         one

@@ -9,14 +9,17 @@ use railtwin_diagnosis::hang::dumps::{
     DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
 };
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent, WatchdogState, WatchdogTimeout};
-use railtwin_records::Finding;
+use railtwin_records::{Evidence, FaultKind, Finding, Syndrome};
 
-use super::super::flight::WHOLE;
+use super::super::flight::{RANKS_MOST, WHOLE};
 
 /// Confidence in the one rank that is behind.
 const SURE: f64 = 0.8;
 /// Confidence in a set.
 const SET: f64 = 0.45;
+
+/// Ranks that a line names.
+const NAMED: usize = 8;
 
 /// A line for a reader on timeouts of each log.
 pub fn timeouts_note(file: &str, timeouts: &[WatchdogTimeout]) -> Option<String> {
@@ -58,6 +61,82 @@ pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec
     (findings, notes)
 }
 
+/// A hang of which lines tell nothing but who waited in what until the time was over: PyTorch up to 2.2 does not say how far
+/// ranks are, and a log may have been cut to these lines. It names nobody: who waits is no culprit, and of whom there is no
+/// line the log may only not be given.
+pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
+    type Operation<'a> = (Option<&'a (String, String)>, Option<u64>, &'a str);
+    let mut waited: BTreeMap<Operation<'_>, Vec<&WatchdogTimeout>> = BTreeMap::new();
+    for timeout in logs.iter().flat_map(|(_, log)| &log.timeouts) {
+        let operation = (timeout.group.as_ref(), timeout.sequence, timeout.kind.as_str());
+        waited.entry(operation).or_default().push(timeout);
+    }
+    if waited.is_empty() {
+        return None;
+    }
+    let mut said = Vec::new();
+    for ((group, sequence, kind), of) in waited {
+        let kind = if kind.is_empty() { "an operation" } else { kind };
+        let number = sequence.map_or(String::new(), |number| format!(" {number}"));
+        let group = group.map_or(String::new(), |(name, purpose)| match purpose.is_empty() {
+            true => format!(" of process group {name}"),
+            false => format!(" of {purpose} {name}"),
+        });
+        let most_ms = of.iter().filter_map(|one| one.ran_ms).max();
+        let ran = most_ms.map_or(String::new(), |ms| format!(" of {:.0} s", ms as f64 / 1e3));
+        let frame = of.iter().find_map(|one| one.frame.as_ref());
+        let frame = frame.map_or(String::new(), |frame| format!(", asked for at {frame}"));
+        let ranks: BTreeSet<u32> = of.iter().filter_map(|one| one.rank).collect();
+        let names = if ranks.is_empty() { "not told".to_owned() } else { few(&ranks) };
+        let what = format!(
+            "ranks that waited in {kind}{number}{group} until its time{ran} was over{frame}: {names}"
+        );
+        // A line without a rank is one of one rank at least.
+        said.push(evidence(what, ranks.len().max(1)));
+        // Ranks of a group are counted from 0 on, in the order of those of the job: where both numbers of all are the same,
+        // all below are of the group.
+        let is_first = of.iter().all(|one| one.rank.is_some() && one.rank == one.group_rank);
+        let last = ranks.last().copied().filter(|last| is_first && *last < RANKS_MOST);
+        let silent: BTreeSet<u32> = (0..last.unwrap_or(0)).filter(|rank| !ranks.contains(rank)).collect();
+        if !silent.is_empty() {
+            let what = format!(
+                "ranks below {} of which no such line is given: they had not come to it or are gone, or their logs are not \
+                 given: {}",
+                last.unwrap_or(0),
+                few(&silent)
+            );
+            said.push(evidence(what, silent.len()));
+        }
+    }
+    said.truncate(8);
+    Some(Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::CommunicationHang,
+        faults: vec![FaultKind::Hang, FaultKind::Crash, FaultKind::GpuError, FaultKind::Down],
+        suspects: Vec::new(),
+        confidence: 0.0,
+        severity: 1.0,
+        evidence: said,
+        advice: "the job stood still; who held it up these lines do not tell: look at ranks that do not say it, and give logs of \
+                 all ranks or dumps of the Flight Recorder (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"
+            .into(),
+    })
+}
+
+fn evidence(what: String, ranks: usize) -> Evidence {
+    Evidence { table: super::TABLE, what, value: ranks as f64, expected: 0.0, unit: "ranks" }
+}
+
+/// The first of some ranks.
+fn few(ranks: &BTreeSet<u32>) -> String {
+    let mut names: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
+    if ranks.len() > NAMED {
+        names.push(format!("and {} more", ranks.len() - NAMED));
+    }
+    names.join(", ")
+}
+
 fn dumps_of(
     logs: &[(String, ClusterLog)],
     states: &[&WatchdogState],
@@ -80,7 +159,7 @@ fn dumps_of(
         let mut ranks: BTreeSet<u32> = of.values().flatten().copied().collect();
         if is_of_all {
             // A number that no rank of the job can have is no reason to make so many.
-            let most = ranks.last().map_or(0, |last| last + 1).max(world.unwrap_or(0)).min(1 << 20);
+            let most = ranks.last().map_or(0, |last| last + 1).max(world.unwrap_or(0)).min(RANKS_MOST);
             ranks.extend(0..most);
         }
         row_of.insert(*key, dumps.groups.len());

@@ -1,7 +1,7 @@
 //! Hosts, GPUs, NICs and ranks behind the addresses and numbers that lines of logs have.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_diagnosis::ends::End;
+use railtwin_diagnosis::ends::{End, UNKNOWN_HOST};
 use railtwin_formats::telemetry::{KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest, pci_address};
 use railtwin_records::{Component, Directory, HostInfo, RankInfo};
 
@@ -105,7 +105,7 @@ impl<'a> Who<'a> {
         match (&event.host, event.rank.and_then(|rank| self.ranks.get(&rank))) {
             (Some(host), _) => self.known(host),
             (None, Some((host, _))) => host.clone(),
-            (None, None) => "unknown-host".to_owned(),
+            (None, None) => UNKNOWN_HOST.to_owned(),
         }
     }
 
