@@ -17,6 +17,10 @@ const CHANCE: f64 = 0.05;
 const RAIL: &str = "GPUs at this address share a rail in all hosts: look at its leaf, at the cables from it to the tiers above \
                     and at how traffic leaves it for other rails, then test pairs within the rail";
 
+/// The same where tests name NICs.
+const RAIL_OF_NICS: &str = "NICs of this name share a rail in all hosts: look at its leaf, at the cables from it to the tiers \
+                            above and at how traffic leaves it for other rails, then test pairs within the rail";
+
 /// What pairs may have in common. Of two that explain as much the first is told: it leaves more open.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Place<'a> {
@@ -45,10 +49,21 @@ impl<'a> Place<'a> {
     fn words(self) -> String {
         match self {
             Self::Host(name) => format!("of host {name}"),
-            Self::Rail(slot) => format!("with the GPU at {slot} of one of their hosts"),
-            Self::Port(host, slot) => format!("with the GPU at {slot} of host {host}, and the NIC beside it"),
+            Self::Rail(slot) if is_gpu(slot) => format!("with the GPU at {slot} of one of their hosts"),
+            Self::Port(host, slot) if is_gpu(slot) => {
+                format!("with the GPU at {slot} of host {host}, and the NIC beside it")
+            }
+            Self::Rail(slot) => format!("with the NIC {slot} of one of their hosts"),
+            Self::Port(host, slot) => format!("with the NIC {slot} of host {host}"),
         }
     }
+}
+
+/// Whether a slot is a GPU's: tests of GPUs tell its PCI address, such as `0000:1b:00`, those of NICs the NIC's name.
+fn is_gpu(slot: &str) -> bool {
+    let parts = slot.split(':');
+    let is_hex = |part: &str| part.split('.').all(|part| part.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    slot.contains(':') && parts.into_iter().all(is_hex)
 }
 
 /// A pair as it was tested: with these GPUs.
@@ -163,7 +178,11 @@ impl Cause<'_, '_> {
     pub(super) fn told(&self) -> (f64, Finding) {
         let rows: Vec<Beside<'_>> =
             self.own.iter().flat_map(|case| case.rows.iter().copied().cloned()).collect();
-        let how = signature(&rows);
+        let host = match self.place {
+            Place::Host(host) | Place::Port(host, _) => Some(host),
+            Place::Rail(_) => None,
+        };
+        let how = signature(&rows, host);
         let others: BTreeSet<&str> = match self.place {
             Place::Host(host) | Place::Port(host, _) => {
                 let of = self.own.iter().flat_map(|case| case.pair);
@@ -198,7 +217,11 @@ impl Cause<'_, '_> {
         }
         let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
         let confidence = (1.0 - self.chance).min(CONFIRMED);
-        let advice = if matches!(self.place, Place::Rail(_)) { RAIL } else { how.advice };
+        let advice = match self.place {
+            Place::Rail(slot) if is_gpu(slot) => RAIL,
+            Place::Rail(_) => RAIL_OF_NICS,
+            _ => how.advice,
+        };
         (worst, finding(self.place.component(), confidence, worst, evidence, advice))
     }
 }

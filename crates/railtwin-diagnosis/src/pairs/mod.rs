@@ -16,7 +16,7 @@ use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrom
 use crate::robust;
 use crate::settings::Settings;
 use cause::Cases;
-use signature::{Beside, signature};
+use signature::{Beside, FALLING, signature};
 
 /// One result: the bandwidth between two hosts.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,7 +90,7 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
         classes.entry((&test.kind, test.bytes)).or_default().push(test);
     }
     // What hosts lack, and what pairs lack beside their hosts.
-    let mut hosts: BTreeMap<&str, Vec<(String, f64)>> = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, Vec<Beside<'_>>> = BTreeMap::new();
     let mut pairs: BTreeMap<[&str; 2], Vec<Beside<'_>>> = BTreeMap::new();
     for ((kind, bytes), rows) in classes.into_iter().filter(|(_, rows)| rows.len() >= PAIRS_MIN) {
         let mut parts = take_apart(&rows);
@@ -104,11 +104,11 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
         let pair_limit = beyond(parts.pairs.iter().map(|(_, rest)| *rest).collect());
         for (host, &effect) in parts.hosts.iter().zip(&parts.effects) {
             let of = parts.pairs.iter().filter(|(rows, _)| rows.iter().any(|&row| parts.hosts[row] == *host));
-            if effect < host_limit && of.count() >= OF_HOST_MIN {
-                let what = format!(
-                    "bandwidth of all its pairs in {kind}, {bytes} bytes, as a share of what is usual"
-                );
-                hosts.entry(host).or_default().push((what, effect));
+            if of.count() >= OF_HOST_MIN {
+                let slow = effect < host_limit;
+                // Its part is that of all its pairs, wherever they begin.
+                let beside = Beside { kind, bytes, first: "", slots: ["", ""], share: effect.exp(), slow };
+                hosts.entry(host).or_default().push(beside);
             }
         }
         for (([a, b], rest), test) in parts.pairs.iter().zip(&rows) {
@@ -125,7 +125,7 @@ pub fn slow_pairs(tests: &[PairTest], settings: &Settings) -> Vec<Finding> {
         }
     }
     let mut found: Vec<(f64, Finding)> =
-        hosts.into_iter().map(|(host, lacks)| slow_host(host, &lacks)).collect();
+        hosts.iter().filter_map(|(host, rows)| slow_host(host, rows)).collect();
     let known = found.len();
     let mut cases = Cases::of(&pairs);
     while let Some(cause) = cases.common() {
@@ -228,17 +228,35 @@ fn polish(values_of: &[Vec<(usize, f64)>], mut effects: Vec<f64>) -> (Vec<f64>, 
     (effects, 2.0 * shift)
 }
 
-fn slow_host(host: &str, lacks: &[(String, f64)]) -> (f64, Finding) {
-    let worst = lacks.iter().map(|(_, log)| *log).fold(0.0, f64::min);
-    let evidence = lacks.iter().map(|(what, log)| line(what.clone(), log.exp(), 1.0, "")).collect();
-    let confidence = if lacks.len() > 1 { CONFIRMED } else { ONE };
-    let advice = "test the NICs of the host one by one to tell which of them it is";
-    (worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, advice))
+/// The finding of a host by its part in all of its pairs, and the logarithm of its least; none where that is never too little.
+fn slow_host(host: &str, rows: &[Beside<'_>]) -> Option<(f64, Finding)> {
+    let slow: Vec<&Beside<'_>> = rows.iter().filter(|row| row.slow).collect();
+    let worst = slow.iter().map(|row| row.share.ln()).reduce(f64::min)?;
+    let how = signature(rows, None);
+    let all = format!(
+        "bandwidth of all its pairs in {} of {} tests, as a share of what is usual: {}",
+        how.slow,
+        rows.len(),
+        how.words
+    );
+    let mut evidence = vec![line(all, how.share, 1.0, "")];
+    evidence.extend(slow.iter().map(|row| {
+        let (kind, bytes) = (row.kind, row.bytes);
+        let what =
+            format!("bandwidth of all its pairs in {kind}, {bytes} bytes, as a share of what is usual");
+        line(what, row.share, 1.0, "")
+    }));
+    let confidence = if slow.len() > 1 { CONFIRMED } else { ONE };
+    let advice = match how.advice {
+        FALLING => FALLING,
+        _ => "test the NICs of the host one by one to tell which of them it is",
+    };
+    Some((worst, finding(Component::Host(host.to_owned()), confidence, worst, evidence, advice)))
 }
 
 /// The finding of a pair that nothing else explains.
 fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
-    let how = signature(rows);
+    let how = signature(rows, None);
     let mut evidence = vec![line(
         format!(
             "bandwidth of {} of {} results between the two, as a share of what is usual: {}",
@@ -393,6 +411,70 @@ mod tests {
             1e-3 * (1.0 + noise) * if a == 4 || b == 4 { 0.7 } else { 1.0 }
         });
         assert_eq!(named(&tests), ["host-04"]);
+    }
+
+    /// Each pair in both directions between NICs, of which `share` tells the bandwidth from the first host.
+    fn both_ways(hosts: usize, share: impl Fn(usize, usize) -> f64) -> Vec<PairTest> {
+        let mut tests = all_pairs(hosts, &share);
+        tests.extend(all_pairs(hosts, |a, b| share(b, a)).into_iter().map(|mut test| {
+            test.hosts.reverse();
+            test
+        }));
+        for test in &mut tests {
+            // Which NIC of a host is drawn by the number of the other.
+            let row = |name: &str| name[5..].parse::<usize>().expect("a number");
+            let (a, b) = (row(&test.hosts[0]), row(&test.hosts[1]));
+            test.slots = [format!("mlx5_{}", b % 2), format!("mlx5_{}", a % 2)];
+        }
+        tests
+    }
+
+    #[test]
+    fn how_a_host_or_a_nic_is_slow_is_told_in_words() {
+        // A host in one kind of test, at all sizes.
+        let mut tests = Vec::new();
+        for size in 0..6 {
+            for kind in ["all-to-all", "all-reduce"] {
+                let share = |a, b| if kind == "all-to-all" && (a == 3 || b == 3) { 0.6 } else { 1.0 };
+                let of = all_pairs(8, share);
+                tests.extend(of.into_iter().map(|test| PairTest {
+                    kind: kind.into(),
+                    bytes: 1 << (20 + size),
+                    ..test
+                }));
+            }
+        }
+        let found = slow_pairs(&tests, &Settings::default());
+        assert_eq!(named(&tests), ["host-03"]);
+        let what = &found[0].evidence[0].what;
+        assert!(what.ends_with("at all sizes, in one kind of test only (all-to-all)"), "{what}");
+        // A host whose bandwidth falls with size.
+        let mut tests = Vec::new();
+        for size in 0..6 {
+            let of = all_pairs(8, |a, b| if a == 3 || b == 3 { 0.85 * 0.7_f64.powi(size) } else { 1.0 });
+            tests.extend(of.into_iter().map(|test| PairTest { bytes: 1 << (20 + size), ..test }));
+        }
+        let found = slow_pairs(&tests, &Settings::default());
+        assert!(found[0].evidence[0].what.ends_with("falling with size"), "{:?}", found[0].evidence[0]);
+        assert_eq!(found[0].advice, FALLING);
+        // A NIC that sends slowly, and one that receives slowly.
+        for (sends, begins) in [(true, "host-04"), (false, "the others")] {
+            let slow = |a: usize, b: usize| {
+                let (own, other) = if sends { (a, b) } else { (b, a) };
+                if own == 4 && other % 2 == 0 { 0.5 } else { 1.0 }
+            };
+            let tests = both_ways(16, slow);
+            let found = slow_pairs(&tests, &Settings::default());
+            assert_eq!(named(&tests), ["host-04/mlx5_0"], "{sends}");
+            let lines: Vec<&str> = found[0].evidence.iter().map(|line| line.what.as_str()).collect();
+            assert!(
+                lines[0].starts_with("slow pairs with the NIC mlx5_0 of host host-04, of "),
+                "{}",
+                lines[0]
+            );
+            let ends = format!("half of what is usual, in one direction only (tests that begin at {begins})");
+            assert!(lines[1].ends_with(&ends), "{}", lines[1]);
+        }
     }
 
     #[test]

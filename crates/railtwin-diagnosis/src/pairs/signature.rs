@@ -7,9 +7,12 @@ const HALF: f64 = 0.05;
 const FALLS: f64 = 0.7;
 
 /// What to do about what falls with size.
-const FALLING: &str = "loss or pauses, which long transfers meet more often: read drops, pauses, out-of-sequence packets \
+pub(super) const FALLING: &str = "loss or pauses, which long transfers meet more often: read drops, pauses, out-of-sequence packets \
                        and retransmissions of both NICs, and of the switches between, before and after a large test, and \
                        whether both ports of each carry";
+
+/// Where tests begin that do not begin at the host.
+const OTHERS: &str = "the others";
 
 /// One result of a pair beside what is usual.
 #[derive(Clone, Debug)]
@@ -41,8 +44,13 @@ pub(super) struct Signature {
     pub slow: usize,
 }
 
-/// Looks at all results of a pair.
-pub(super) fn signature(rows: &[Beside<'_>]) -> Signature {
+/// Looks at all results of a pair, or of pairs that share a `host`: then tests that begin at it are one direction and those
+/// that begin at the others are the other.
+pub(super) fn signature(rows: &[Beside<'_>], host: Option<&str>) -> Signature {
+    let first_of = |row: &Beside<'_>| match host {
+        Some(host) if row.first != host => OTHERS.to_owned(),
+        _ => row.first.to_owned(),
+    };
     let kinds = |slow: bool| {
         let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind).collect();
         kinds.sort_unstable();
@@ -51,10 +59,10 @@ pub(super) fn signature(rows: &[Beside<'_>]) -> Signature {
         kinds
     };
     let firsts = |slow: bool| {
-        let mut firsts: Vec<&str> = rows.iter().map(|row| row.first).collect();
+        let mut firsts: Vec<String> = rows.iter().map(first_of).collect();
         firsts.sort_unstable();
         firsts.dedup();
-        firsts.retain(|first| rows.iter().any(|row| row.first == *first && row.slow) == slow);
+        firsts.retain(|first| rows.iter().any(|row| first_of(row) == *first && row.slow) == slow);
         firsts
     };
     let slow: Vec<&Beside<'_>> = rows.iter().filter(|row| row.slow).collect();
@@ -99,10 +107,13 @@ pub(super) fn signature(rows: &[Beside<'_>]) -> Signature {
     };
     let mut whole = words.to_owned();
     if let (false, [kind]) = (kinds(false).is_empty(), &kinds(true)[..]) {
-        whole = format!("{words}, in {kind} only");
+        whole = format!("{words}, in one kind of test only ({kind})");
     }
     if let ([_], [first]) = (&firsts(false)[..], &firsts(true)[..]) {
-        whole = format!("{words}, in one direction only (first rank at {first})");
+        whole = match host {
+            Some(_) => format!("{whole}, in one direction only (tests that begin at {first})"),
+            None => format!("{whole}, in one direction only (first rank at {first})"),
+        };
     }
     Signature { words: whole, advice, share, slow: slow.len() }
 }
@@ -121,7 +132,7 @@ mod tests {
 
     #[test]
     fn words_follow_from_size_kind_and_direction() {
-        let words = |share: &dyn Fn(&str, u32) -> f64| signature(&rows(share)).words;
+        let words = |share: &dyn Fn(&str, u32) -> f64| signature(&rows(share), None).words;
         assert_eq!(words(&|_, _| 0.51), "half of what is usual");
         assert_eq!(
             words(&|_, size| if size < 5 { 0.5 } else { 0.5 / f64::from(1 << (size - 4)) }),
@@ -132,10 +143,18 @@ mod tests {
         assert_eq!(words(&|_, _| 0.8), "the same part of what is usual at all sizes");
         assert_eq!(
             words(&|kind, _| if kind == "send" { 0.5 } else { 1.0 }),
-            "half of what is usual, in send only"
+            "half of what is usual, in one kind of test only (send)"
         );
         let mut both = rows(|_, _| 0.5);
         both.extend(rows(|_, _| 1.0).into_iter().map(|row| Beside { first: "b", ..row }));
-        assert_eq!(signature(&both).words, "half of what is usual, in one direction only (first rank at a)");
+        let told = |host: Option<&str>| signature(&both, host).words;
+        assert_eq!(told(None), "half of what is usual, in one direction only (first rank at a)");
+        let begins =
+            |at: &str| format!("half of what is usual, in one direction only (tests that begin at {at})");
+        assert_eq!(told(Some("a")), begins("a"));
+        let more = rows(|_, _| 1.0).into_iter().map(|row| Beside { first: "c", ..row });
+        let many: Vec<Beside<'_>> = both.iter().cloned().chain(more).collect();
+        assert_eq!(signature(&many, Some("a")).words, begins("a"), "of a host among many");
+        assert_eq!(signature(&both, Some("b")).words, begins("the others"));
     }
 }

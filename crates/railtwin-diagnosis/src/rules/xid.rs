@@ -27,7 +27,7 @@ impl Xid {
             Self::Memory => "uncorrected memory error",
             Self::MemoryContained => "contained memory error",
             Self::NvLink => "NVLink error",
-            Self::OffBus => "GPU off the bus",
+            Self::OffBus => "GPU has fallen off the bus",
             Self::Firmware => "GPU firmware stopped",
             Self::Application => "error of the program",
             Self::Follows => "clean-up after another error",

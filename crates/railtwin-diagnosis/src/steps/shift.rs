@@ -2,7 +2,8 @@
 //!
 //! Single steps stray: of healthy runs of thousands of GPUs one in forty takes 2 % longer or more, some twice as long, most
 //! of them beside evaluation and checkpoints. A part that is slower makes all steps longer alike. So three steps in a row
-//! must exceed what is usual, and two of them must agree; and where later steps are known, these must stay longer.
+//! must exceed what is usual, and two of them must agree; and where later steps are known, these must stay longer. Steps of
+//! two lengths, as of uneven sequences, do that by themselves: like steps before tell how many in a row mean nothing.
 use std::collections::BTreeMap;
 
 use super::{Series, Step, others_s};
@@ -25,6 +26,10 @@ pub const WINDOW: usize = 32;
 const LONG: usize = 256;
 /// Fewest steps that tell what is usual.
 const USUAL_MIN: usize = 8;
+/// Most later steps that tell whether steps stay longer, and the share of them that must: noise that lasts for some steps
+/// goes back in between, and so do steps of two lengths of which the shorter is one in five. A stall goes back nowhere.
+const LATER: usize = 2 * WINDOW;
+const STAY: f64 = 0.9;
 /// A step this many times as long as usual is a stall. Steps after it may be its aftermath.
 const STALL: f64 = 1.3;
 /// Steps that take longer by more than this multiple of what passed before are another matter.
@@ -32,6 +37,17 @@ const LIKE: f64 = 1.5;
 /// Noise that lasts counts as lasting no longer than this correlation of neighbours says: a level that changed in the past
 /// looks like noise that lasts for ever.
 const LASTS: f64 = 0.9;
+
+/// How likely by chance at any step a row of steps that take longer may be, judged by like steps before: of a run that still
+/// goes on, what a look at it may tell by mistake. Later steps drop nearly all of these.
+const RARE: f64 = 1e-3;
+/// Fewest like steps before that say that steps of that length come by themselves: first steps of a run, and a stall now
+/// and then, do not.
+const LIKE_MIN: usize = 4;
+/// Steps that tell how lasting noise is count beside so many independent ones.
+const PRIOR: f64 = 16.0;
+/// Rows that are looked at: as long as noise asks for.
+const ROWS: [usize; 10] = [IN_A_ROW, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 
 /// A run that became slower.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,6 +86,21 @@ fn usual(own: &[f64], others: Option<f64>) -> Option<[f64; 2]> {
     Some([center, (SHARE * center).max(DEVIATIONS * told.sqrt() * deviation)])
 }
 
+/// How likely `row` steps in a row are within `like` where nothing changed, judged by steps before: how often they were, and
+/// how often one that was is followed by another. It asks nothing of how steps are distributed, so steps of two lengths and
+/// noise that lasts for some steps are no change.
+fn chance(before: &[f64], like: [f64; 2], row: usize) -> f64 {
+    let is_like = |seconds: &f64| (like[0]..=like[1]).contains(seconds);
+    let count = before.iter().filter(|seconds| is_like(seconds)).count();
+    if count < LIKE_MIN {
+        return 0.0;
+    }
+    let both = before.windows(2).filter(|two| two.iter().all(is_like)).count() as f64;
+    let often = count as f64 / before.len() as f64;
+    let again = (both + PRIOR * often) / (count as f64 + PRIOR);
+    often * again.powi(row as i32 - 1)
+}
+
 /// Correlation of steps with the next ones. Steps beyond three deviations count as three.
 fn lasting(own: &[f64], deviation: f64) -> f64 {
     let Some(center) = robust::median(&mut own.to_vec()) else { return 0.0 };
@@ -91,9 +122,10 @@ pub fn slower(all: &[Series]) -> Vec<Slower> {
 /// of other runs of the same job. Three steps in a row must exceed it by 3 % and 3.2 robust deviations of up to 256 such
 /// steps, or of the steps of other runs of the job where these stray more; by more where no other run tells and own steps
 /// are few, and where their noise lasts; and the two lesser of them agree as closely; all three where a stall beside the
-/// end of a block is among them, whose aftermath looks alike. Of the up to 32 steps after these the median must exceed
-/// half of that, or it was for a while; where fewer than eight are known, steps like those that passed before are held to
-/// pass.
+/// end of a block is among them, whose aftermath looks alike. Where like steps came before by themselves, as of uneven
+/// sequences, it takes as many in a row as these do once in a thousand looks. Of the up to 64 steps after these nine in ten
+/// must exceed half of that, or it was for a while; where fewer than 64 are known, steps like those that passed before are
+/// held to pass.
 pub fn changes(all: &[Series]) -> Vec<Slower> {
     let mut found = Vec::new();
     for (row, series) in all.iter().enumerate() {
@@ -102,9 +134,30 @@ pub fn changes(all: &[Series]) -> Vec<Slower> {
     found
 }
 
+/// The first step of the least last part of `beyond`, of three steps or more, that is [`RARE`] beside steps of the same work
+/// (`of_work`, that part included) before it; nothing where no part is. Steps count as like it within half of `limit`; a third
+/// of it may be stalls.
+fn rare_row(steps: &[Step], of_work: &[usize], beyond: &[usize], limit: f64) -> Option<usize> {
+    for row in ROWS.into_iter().take_while(|&row| row <= beyond.len()) {
+        let from = beyond[beyond.len() - row];
+        let mut took: Vec<f64> = beyond[beyond.len() - row..].iter().map(|&at| steps[at].seconds).collect();
+        took.sort_by(f64::total_cmp);
+        let like = [took[0] - limit / 2.0, took[(2 * row).div_ceil(3) - 1] + limit / 2.0];
+        let own = &of_work[..of_work.len() - row];
+        let own = own[own.len().saturating_sub(LONG)..].iter().map(|&at| &steps[at]);
+        let before: Vec<f64> = own.filter(|step| !step.beside).map(|step| step.seconds).collect();
+        if chance(&before, like, row) < RARE {
+            return Some(from);
+        }
+    }
+    None
+}
+
 fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &mut Vec<Slower>) {
     // What is usual of each work.
     let mut known: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    // Rows of all steps of each work since it became slower.
+    let mut since: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut beyond: Vec<usize> = Vec::new();
     // By how much, at most, steps took longer for a while.
     let mut passed = 0.0_f64;
@@ -115,6 +168,8 @@ fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &m
     let strays = others.map(|[_, deviation]| deviation);
     for (at, step) in steps.iter().enumerate() {
         let own = known.entry(step.work.to_bits()).or_default();
+        let of_work = since.entry(step.work.to_bits()).or_default();
+        of_work.push(at);
         if at > 0 && steps[at - 1].work.to_bits() != step.work.to_bits() {
             beyond.clear();
         }
@@ -134,7 +189,10 @@ fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &m
             continue;
         }
         beyond.push(at);
-        let Some(last) = beyond.len().checked_sub(IN_A_ROW).map(|from| &beyond[from..]) else { continue };
+        let last = &beyond[beyond.len().saturating_sub(IN_A_ROW)..];
+        if last.len() < IN_A_ROW {
+            continue;
+        }
         let mut took: Vec<f64> = last.iter().map(|&at| steps[at].seconds).collect();
         took.sort_by(f64::total_cmp);
         let beside = last.iter().any(|&at| steps[at].beside || at + 1 == steps.len());
@@ -142,24 +200,24 @@ fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &m
         if took[most] - took[0] > limit {
             continue;
         }
+        let Some(from) = rare_row(steps, of_work, &beyond, limit) else { continue };
         let later = steps[at + 1..].iter().filter(|one| one.work.to_bits() == step.work.to_bits());
-        let mut later: Vec<f64> = later.take(WINDOW).map(|one| one.seconds).collect();
-        let few = later.len() < USUAL_MIN;
+        let later: Vec<f64> = later.take(LATER).map(|one| one.seconds).collect();
         let seconds = [usual, f64::midpoint(took[0], took[1])];
         let excess = seconds[1] / usual - 1.0;
-        let stays = match few {
-            // What passed before, such as evaluations that nothing marks, is likely to pass again.
-            true => excess > LIKE * passed,
-            false => robust::median(&mut later).is_some_and(|median| median > usual + limit / 2.0),
-        };
+        let longer = later.iter().filter(|&&seconds| seconds > usual + limit / 2.0).count();
+        let stay = later.len() < USUAL_MIN || longer as f64 > STAY * later.len() as f64;
+        // What passed before, such as evaluations that nothing marks, is likely to pass again.
+        let stays = stay && (later.len() == LATER || excess > LIKE * passed);
         if !stays {
             passed = passed.max(excess);
         }
-        found.push(Slower { series: row, from: last[0], told: at, seconds, of_others, stays });
+        found.push(Slower { series: row, from, told: at, seconds, of_others, stays });
         beyond.clear();
         if stays {
             // From here on this is usual.
             *own = took;
+            of_work.clear();
             others = None;
         }
     }
@@ -169,6 +227,9 @@ fn of_series(row: usize, steps: &[Step], mut others: Option<[f64; 2]>, found: &m
 mod tests {
     use super::*;
     use crate::steps::drifts;
+
+    /// Runs of each kind of noise.
+    const RUNS: usize = 100;
 
     /// Normal numbers: the sum of twelve uniform ones, less 6.
     fn normal(state: &mut u64) -> f64 {
@@ -214,6 +275,101 @@ mod tests {
                 assert!(told[0] <= most && told[1] <= 1, "{deviation} {lasts}: {told:?}");
             }
         }
+    }
+
+    /// Uniform in 0..1.
+    fn uniform(state: &mut u64) -> f64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Steps of healthy jobs that are not normal, 10 s and longer.
+    fn uneven(kind: &str, steps: usize, state: &mut u64) -> Vec<f64> {
+        let mut long = uniform(state) < 0.3;
+        let mut step = |at: usize| {
+            let near = 1.0 + 0.01 * normal(state);
+            let drawn = uniform(state);
+            10.0 * match kind {
+                "two lengths, alike often" => near * if drawn < 0.5 { 1.2 } else { 1.0 },
+                "two lengths, one rare" => near * if drawn < 0.3 { 1.2 } else { 1.0 },
+                "two lengths, one mostly" => near * if drawn < 0.7 { 1.2 } else { 1.0 },
+                "two lengths without noise" => {
+                    if drawn < 0.5 {
+                        1.2
+                    } else {
+                        1.0
+                    }
+                }
+                "one twice as long" => near * if drawn < 0.5 { 2.0 } else { 1.0 },
+                "three lengths" => near * (1.0 + 0.1 * (3.0 * drawn).floor()),
+                "exponential tail" => 1.0 - 0.1 * drawn.max(1e-12).ln(),
+                "power tail" => 1.0 + 0.02 * drawn.max(1e-9).powf(-0.7),
+                "log-normal" => (0.1 * normal(state)).exp(),
+                "lengths that last three steps" => {
+                    if drawn < 1.0 / 3.0 {
+                        long = uniform(state) < 0.3;
+                    }
+                    near * if long { 1.2 } else { 1.0 }
+                }
+                // Others use the network for a third of the time.
+                "neighbors" => near * if at / 40 % 3 == 2 { 1.08 } else { 1.0 },
+                other => panic!("{other}"),
+            }
+        };
+        (0..steps).map(&mut step).collect()
+    }
+
+    fn alone(seconds: impl IntoIterator<Item = f64>) -> [Series; 1] {
+        let step = |seconds| Step { seconds, beside: false, work: 0.0 };
+        [Series { job: "job".into(), run: String::new(), steps: seconds.into_iter().map(step).collect() }]
+    }
+
+    #[test]
+    fn uneven_steps_of_healthy_jobs_tell_of_few_runs_and_a_shift_beyond_them_is_told() {
+        let kinds = [
+            ("two lengths, alike often", 1),
+            ("two lengths, one rare", 1),
+            ("two lengths, one mostly", 1),
+            ("two lengths without noise", 1),
+            ("one twice as long", 1),
+            ("three lengths", 1),
+            ("exponential tail", 1),
+            ("power tail", 1),
+            ("log-normal", 1),
+            ("lengths that last three steps", 1),
+            ("neighbors", 0),
+        ];
+        let mut state = 11;
+        for (kind, most) in kinds {
+            let (mut told, mut shifted) = (0, 0);
+            for _ in 0..RUNS {
+                let mut seconds = uneven(kind, 400, &mut state);
+                told += usize::from(!slower(&alone(seconds.clone())).is_empty());
+                seconds[200..].iter_mut().for_each(|one| *one *= 2.5);
+                shifted +=
+                    usize::from(slower(&alone(seconds)).iter().any(|one| (200..232).contains(&one.told)));
+            }
+            println!(
+                "{kind}: {told} of {RUNS} healthy runs of 400 steps, {shifted} of as many 2.5 times slower"
+            );
+            assert!(100 * told <= most * RUNS, "{kind}: {told}");
+            assert!(100 * shifted >= 90 * RUNS, "{kind}: {shifted}");
+        }
+    }
+
+    #[test]
+    fn a_shift_that_steps_of_two_lengths_hide_waits_for_more_steps() {
+        let mut state = 5;
+        let mut waits = Vec::new();
+        for _ in 0..100 {
+            let mut seconds = uneven("two lengths, one rare", 400, &mut state);
+            seconds[200..].iter_mut().for_each(|one| *one *= 1.2);
+            waits
+                .extend(slower(&alone(seconds)).iter().find(|one| one.told >= 200).map(|one| one.told - 200));
+        }
+        waits.sort_unstable();
+        println!("told in {} of 100, after {} more steps at the median", waits.len(), waits[waits.len() / 2]);
+        assert!(waits.len() >= 95 && (3..20).contains(&waits[waits.len() / 2]), "{waits:?}");
     }
 
     #[test]

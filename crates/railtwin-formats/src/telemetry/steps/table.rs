@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::column::{Told, counts_steps, run_and_column, tells_work, told};
+use super::scalars::scalars;
 use super::{StepLog, StepSeries, is_time, no_time};
 use crate::error::FormatError;
 use crate::telemetry::input;
@@ -60,7 +61,7 @@ fn head_of(line: &str) -> Vec<String> {
 /// Whether a line is the head of a table with times of steps.
 pub(crate) fn names_columns(line: &str) -> bool {
     let head = head_of(line.trim_end_matches(['\r', '\n']));
-    head.len() > 1 && !columns(&head).is_empty()
+    head.len() > 1 && (!columns(&head).is_empty() || scalars(&head).is_some())
 }
 
 /// A number; a comma for its point where it does not part values.
@@ -78,8 +79,11 @@ fn number(text: &str, delimiter: u8) -> Option<f64> {
 /// `event` is not a step stand between them: evaluations, blocks. A batch size tells steps of different work apart. Other
 /// columns are not used.
 ///
+/// Scalars of TensorBoard (`Wall time,Step,Value`) are times of steps where the name of the file says so, else differences of
+/// wall times over those of steps are.
+///
 /// # Errors
-/// A gzip stream that is broken, a table without such a column or without steps, a column of times that is a clock.
+/// A gzip stream that is broken, scalars that tell no time of a step, a table without such a column or without steps, a column of times that is a clock.
 pub fn parse_steps_csv(source_name: &str, bytes: &[u8]) -> Result<StepLog, FormatError> {
     let text = input::lossy(CSV, source_name, bytes)?;
     let first = text.lines().next().unwrap_or_default();
@@ -87,7 +91,23 @@ pub fn parse_steps_csv(source_name: &str, bytes: &[u8]) -> Result<StepLog, Forma
     let wanted = "a head with a column such as step_s, Step Time (ms) or sec_per_step";
     let wrong = |problem: String| FormatError::new(CSV, source_name, problem, wanted);
     let names = head_of(first);
-    let taken = columns(&names);
+    let mut taken = columns(&names);
+    let reader = || {
+        csv::ReaderBuilder::new()
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .delimiter(delimiter)
+            .from_reader(text.as_bytes())
+    };
+    // A wall time is no time of a step: a column that is one, or else the name of the file, tells.
+    if let Some(scalars) = scalars(&names).filter(|_| taken.iter().all(|(_, told)| told.bare)) {
+        taken = scalars.named(source_name).into_iter().collect();
+        if taken.is_empty() {
+            let rows: Vec<Option<csv::StringRecord>> = reader().into_records().map(Result::ok).collect();
+            let rows = (2_u64..).zip(rows.iter().map(|row| scalars.of(row.as_ref()?)));
+            return scalars.differences(source_name, &names, rows, |text| number(text, delimiter));
+        }
+    }
     let Some((first_column, first_told)) = taken.first().copied() else {
         return Err(wrong("has no column of times of steps".into()));
     };
@@ -99,12 +119,7 @@ pub fn parse_steps_csv(source_name: &str, bytes: &[u8]) -> Result<StepLog, Forma
     let works: Vec<usize> = (0..names.len()).filter(|&column| tells_work(&names[column])).collect();
     let mut all: BTreeMap<(String, String), StepSeries> = BTreeMap::new();
     let mut skipped = Skipped::default();
-    let mut reader = csv::ReaderBuilder::new()
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .delimiter(delimiter)
-        .from_reader(text.as_bytes());
-    for (line, row) in (2_u64..).zip(reader.records()) {
+    for (line, row) in (2_u64..).zip(reader().into_records()) {
         let Ok(row) = row else {
             let wrong =
                 FormatError::new(CSV, source_name, "is no row", "values between commas").at_line(line);
@@ -228,7 +243,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(
-            bytes in prop::collection::vec(any::<u8>(), 0..200), head in "(run,)?(event;)?(step_s|it/s|time\tstep)", any in "\\PC{0,40}",
+            bytes in prop::collection::vec(any::<u8>(), 0..200), head in "(run,)?(event;)?(step_s|it/s|time\tstep|Wall time,Step,Value)", any in "\\PC{0,40}",
         ) {
             let _ = parse_steps_csv("a", &[head.as_bytes(), b",x\n", &bytes[..]].concat());
             let _ = parse_steps_csv("a", any.as_bytes());
