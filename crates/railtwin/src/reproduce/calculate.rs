@@ -37,12 +37,17 @@ pub(super) fn points(calculation: &str, cases: Cases, set: &Set) -> Option<Vec<P
     match calculation {
         "crux-cases" => Some(crux::cases(cases, set)),
         "crux-clos" | "crux-double-sided" => {
-            Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, set) }])
+            Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases, set) }])
+        }
+        "crux-clos-losses" => {
+            Some(vec![Point { label: Vec::new(), figures: weeks::losses("crux-clos", set) }])
         }
         "crux-testbed-gpt-bert" | "crux-testbed-mixed" | "crux-testbed-pcie" => {
             Some(testbed::points(calculation, set))
         }
-        "crux-schedulers" => Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(set) }]),
+        "crux-schedulers" => {
+            Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(cases, set) }])
+        }
         "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50, set)),
         "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20, set)),
         _ => figures(calculation, set).map(|figures| vec![Point { label: Vec::new(), figures }]),

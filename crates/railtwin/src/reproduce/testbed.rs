@@ -4,6 +4,7 @@ use railtwin_scenario::ClusterPlacement;
 use railtwin_store::Figure;
 use rayon::prelude::*;
 
+use super::crux::Cases;
 use super::paper;
 use super::pick::Point;
 use super::sweep::Set;
@@ -102,8 +103,8 @@ fn figures(mut cluster: ClusterQuestion, seeds: &[u64]) -> Vec<Figure> {
 }
 
 /// Job schedulers below: placements by lot, packed, after Muri and after HiveD, under ECMP and under Crux.
-pub(super) fn schedulers(set: &Set) -> Vec<Figure> {
-    let (mut cluster, seeds) = asked("crux-clos", set);
+pub(super) fn schedulers(cases: Cases, set: &Set) -> Vec<Figure> {
+    let (mut cluster, seeds) = asked("crux-clos", cases, set);
     let mut ran = |placement, policy| {
         cluster.spec.placement = placement;
         Ran::of(&cluster, policy, &seeds).utilization()

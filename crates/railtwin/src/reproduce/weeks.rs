@@ -2,13 +2,16 @@
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_store::Figure;
 
+use super::crux::Cases;
 use super::paper;
 use super::sweep::Set;
 use crate::cluster::{ClusterQuestion, Told};
 use crate::figures::quantile;
 
-/// Seeds enough for a spread, each of the paper's two weeks: jobs come in bursts, and which of them meet is by lot.
-const SEEDS: u64 = 10;
+/// Days and seeds where not the paper's two weeks are asked.
+const SHORT: (f64, u64) = (2.0, 2);
+/// The paper's two weeks, and seeds enough for a spread.
+const FULL_SEEDS: u64 = 10;
 
 /// Those whom Crux is held against.
 const RIVALS: [SharingPolicy; 3] = [SharingPolicy::Sincronia, SharingPolicy::Taccl, SharingPolicy::Cassini];
@@ -23,8 +26,8 @@ const POLICIES: [SharingPolicy; 7] = [
 ];
 
 /// Figures of the scenario called `name`.
-pub(super) fn figures(name: &str, set: &Set) -> Vec<Figure> {
-    let (cluster, seeds) = asked(name, set);
+pub(super) fn figures(name: &str, cases: Cases, set: &Set) -> Vec<Figure> {
+    let (cluster, seeds) = asked(name, cases, set);
     let told = cluster.told(&POLICIES, &seeds, &|| ()).expect("a test draws its jobs");
     let of = |policy: SharingPolicy| told.iter().filter(move |one| one.policy == policy.name());
     let value = |one: &Told, figure: &str| one.value(figure).unwrap_or(f64::NAN);
@@ -55,28 +58,41 @@ pub(super) fn figures(name: &str, set: &Set) -> Vec<Figure> {
     add("points_over_worst", points.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     add("ps_pa_over_pa", gain(SharingPolicy::CruxPsPa, SharingPolicy::CruxPa));
     add("full_over_ps_pa", gain(SharingPolicy::Crux, SharingPolicy::CruxPsPa));
-    // The job that lost most in any seed, whether it ended or still runs at the end.
-    let crux_most = |figure| all(SharingPolicy::Crux, figure).into_iter().fold(0.0, f64::max);
-    add(
-        "throughput_loss_worst",
-        ["throughput_loss_worst", "throughput_loss_worst_running"]
-            .map(crux_most)
-            .into_iter()
-            .fold(0.0, f64::max),
-    );
-    add("throughput_loss_worst_median", median(all(SharingPolicy::Crux, "throughput_loss_worst")));
-    add("jobs_starved", crux_most("jobs_starved"));
     for figure in ["sharing_jobs", "sharing_gpus", "contended_jobs", "contended_gpus"] {
         add(&format!("ecmp_{figure}"), median(all(SharingPolicy::Ecmp, figure)));
     }
     figures
 }
 
-/// A paper's weeks of jobs, with the seeds that are looked at.
-pub(super) fn asked(name: &str, set: &Set) -> (ClusterQuestion, Vec<u64>) {
+/// What Crux costs the job that loses most, over ten draws of the paper's two weeks in the scenario called `name`: who loses
+/// most is by lot, and a few days have few jobs.
+pub(super) fn losses(name: &str, set: &Set) -> Vec<Figure> {
+    let (cluster, seeds) = asked(name, Cases::FULL, set);
+    let told = cluster.told(&[SharingPolicy::Crux], &seeds, &|| ()).expect("a test draws its jobs");
+    let of = |figure: &str| told.iter().map(|one| one.value(figure).unwrap_or(0.0)).collect::<Vec<f64>>();
+    let most = |figure: &str| of(figure).into_iter().fold(0.0, f64::max);
+    // Who ended, and who still runs at the end.
+    let worst = most("throughput_loss_worst").max(most("throughput_loss_worst_running"));
+    vec![
+        Figure::new("throughput_loss_worst", worst, ""),
+        Figure::new("throughput_loss_worst_median", median(of("throughput_loss_worst")), ""),
+        Figure::new("jobs_starved", most("jobs_starved"), ""),
+    ]
+}
+
+/// A paper's weeks of jobs, with the seeds that are looked at: all days and as many seeds as it takes where the rows are
+/// made, fewer of both else.
+pub(super) fn asked(name: &str, cases: Cases, set: &Set) -> (ClusterQuestion, Vec<u64>) {
     let question = paper(name, set);
     let point = question.points().expect("a test reads it").remove(0);
-    (question.cluster(&point.scenario).expect("a test resolves it"), (1..=SEEDS).collect())
+    let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+    let seeds = if cases.is_full() {
+        FULL_SEEDS
+    } else {
+        cluster.spec.days = SHORT.0;
+        SHORT.1
+    };
+    (cluster, (1..=seeds).collect())
 }
 
 /// The middle of some values, of which there is at least one; of an even number the mean of the middle two.
