@@ -78,7 +78,25 @@ fn decided(run: &RunFolder, jobs: &[Value]) {
         }
     }
     assert_eq!(placed, jobs.iter().filter(|job| job["started_s"].is_number()).count());
-    assert!(priority.len() > 1 && actions.iter().any(|action| action == "path"));
+    assert!(priority.len() > 1);
+}
+
+/// Where there are paths to choose from, plans change them, and say of how many transfers.
+#[test]
+fn plans_that_change_paths_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = weeks("", "sharing = \"crux\"").replace("uplinks = 1", "uplinks = 4");
+    let scenario = written(folder.path(), "weeks.toml", &text);
+    let run = railtwin(&["run", &scenario, "--out", &shown(folder.path()), "--json"]).json();
+    let table = RunFolder::open(&folder_of(&run, 0)).unwrap().table("actions").unwrap();
+    let Some(ColumnData::U32(moved)) = table.column("moved") else { panic!("no moved") };
+    let paths: Vec<u32> = words(&table, "action")
+        .iter()
+        .zip(moved)
+        .filter(|(action, _)| *action == "path")
+        .map(|(_, &moved)| moved)
+        .collect();
+    assert!(!paths.is_empty() && paths.iter().all(|&moved| moved > 0), "{paths:?}");
 }
 
 #[test]

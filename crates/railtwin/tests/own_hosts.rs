@@ -212,7 +212,16 @@ fn ones_own_packed_is_packed() {
         }
         cluster.lived(SharingPolicy::Ecmp, 5).map(|(_, lived)| lived)
     };
-    let (packed, own) = (weeks("packed", None).unwrap(), weeks("own", Some(first_fit(false))).unwrap());
+    let (mut packed, mut own) =
+        (weeks("packed", None).unwrap(), weeks("own", Some(first_fit(false))).unwrap());
+    // The same is done at the same times; who does it, and why, is told otherwise.
+    let [ours, others] = [&mut packed, &mut own].map(|lived| std::mem::take(&mut lived.actions));
+    assert_eq!(ours.len(), others.len());
+    for (ours, others) in ours.into_iter().zip(others) {
+        assert_eq!((ours.controller, others.controller), ("fifo", "first-fit"));
+        let said = (others.controller, others.reason);
+        assert_eq!(railtwin_clustersim::JobAction { controller: said.0, reason: said.1, ..ours }, others);
+    }
     assert!(packed.jobs.iter().filter(|job| job.ended.is_some()).count() > 20);
     assert_eq!(packed, own);
     let refused = weeks("own", Some(first_fit(true))).unwrap_err().to_string();

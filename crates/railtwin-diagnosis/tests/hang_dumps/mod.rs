@@ -358,11 +358,9 @@ fn several_that_have_not_begun_what_the_others_have_are_the_set() {
     assert_eq!(accused(&one), BTreeSet::from([2]));
     assert_eq!((one[0].evidence[0].value, one[0].evidence[0].expected), (7.0, 0.0), "{one:#?}");
     // All have begun, none has, and one of which it is not recorded: all are told alike, and only the last is advised to.
-    let cases: [(&dyn Fn(u32) -> Option<bool>, bool); 3] = [
-        (&|_| Some(true), false),
-        (&|_| Some(false), true),
-        (&|rank| (rank != 2).then_some(rank != 5), true),
-    ];
+    let begun: [&dyn Fn(u32) -> Option<bool>; 3] =
+        [&|_| Some(true), &|_| Some(false), &|rank| (rank != 2).then_some(rank != 5)];
+    let cases = begun.into_iter().zip([false, true, true]);
     for (begun, advised) in cases {
         let findings = of(begun);
         assert!(told(&findings).is_empty() && not_begun(&findings).is_none(), "{findings:#?}");

@@ -206,13 +206,13 @@ impl Reading {
             self.nccl(line, number);
             return;
         }
-        if follows || nccl_log::is_bare(line) {
-            if let Some(what) = nccl_log::last_error(line) {
-                let rank = watchdog::rank_of_prefix(line);
-                let time = log_time::before(line).time;
-                self.push(event(line, number, None, rank, None, LogSays::Nccl(what)), time);
-                return;
-            }
+        if (follows || nccl_log::is_bare(line))
+            && let Some(what) = nccl_log::last_error(line)
+        {
+            let rank = watchdog::rank_of_prefix(line);
+            let time = log_time::before(line).time;
+            self.push(event(line, number, None, rank, None, LogSays::Nccl(what)), time);
+            return;
         }
         if line.trim_end().ends_with(LAST_ERROR) {
             self.last_error = Some(watchdog::rank_of_prefix(line));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, RankInfo, Syndrome};
 
-use super::Diagnosed;
+use super::{Diagnosed, words};
 
 /// Most lines of the first screen.
 pub const LINES: usize = 12;
@@ -20,6 +20,8 @@ pub const NOTES: usize = 4;
 /// Names of a cause that a line shows, and their characters.
 const NAMES: usize = 8;
 const NAMES_WIDE: usize = 64;
+/// The unit of lines whose value is the number of an operation.
+const OPERATION: &str = "operation";
 /// Characters of a line, unless one name is longer.
 const WIDE: usize = 110;
 
@@ -53,7 +55,13 @@ pub fn number(value: f64) -> String {
 /// How much a line of evidence decides: events that are faults by themselves before counts of what should not be, these
 /// before measures beside their like. What is as expected decides nothing.
 fn weight(line: &Evidence) -> u8 {
-    if (line.value - line.expected).abs() <= 1e-9 * line.expected.abs() {
+    if line.unit == OPERATION {
+        // Where an operation stands proves, as much where that is the one that was expected.
+        3
+    } else if line.what.contains("hosts of these pairs: ") {
+        // Who was at the other ends says how far it reaches.
+        1
+    } else if (line.value - line.expected).abs() <= 1e-9 * line.expected.abs() {
         0
     } else if line.what.starts_with("Xid ") {
         4
@@ -128,35 +136,29 @@ pub fn evidence(line: &Evidence) -> String {
 /// The figures of a line of evidence: `3 ranks, expected 0`.
 pub fn measured(line: &Evidence) -> String {
     let unit = unit(line);
+    if unit == OPERATION {
+        // The number of one operation, and no count.
+        let (number, expected) = (number(line.value), number(line.expected));
+        return if number == expected {
+            format!("{unit} {number}")
+        } else {
+            format!("{unit} {number}, expected {expected}")
+        };
+    }
     let space = if unit.is_empty() { "" } else { " " };
     format!("{}{space}{unit}, expected {}", number(line.value), number(line.expected))
 }
 
 /// The unit of a line of evidence beside its value: of one thing the singular.
 pub fn unit(line: &Evidence) -> &str {
-    // Units of time are no plurals.
-    let is_word = line.unit.len() > 2;
-    match line.unit.strip_suffix('s') {
-        Some(one) if is_word && line.value == 1.0 => one,
-        _ => line.unit,
+    let unit = line.unit;
+    // Units of time are no plurals, and neither are rates.
+    let is_word = unit.len() > 2 && unit.chars().all(|sign| sign.is_ascii_alphabetic() || sign == ' ');
+    if !is_word || line.value != 1.0 {
+        return unit;
     }
-}
-
-/// What a syndrome is, in the words of a first line.
-pub fn words(syndrome: Syndrome) -> &'static str {
-    match syndrome {
-        Syndrome::CommunicationHang => "does not go on",
-        Syndrome::NonCommunicationHang => "the others wait for it",
-        Syndrome::CommunicationSlow => "communication is slow",
-        Syndrome::NonCommunicationSlow => "comes late again and again",
-        Syndrome::Collision => "traffic meets on a link, no fault",
-        Syndrome::Crash => "died",
-        Syndrome::Latency => "packets take longer than before",
-        Syndrome::Unreachable => "does not answer",
-        Syndrome::Mismatch => "ranks do not run the same operations",
-        Syndrome::Wiring => "is not plugged in where it should be",
-        _ => "its counters say so",
-    }
+    let hisses = ["sses", "ches", "shes", "xes"].iter().any(|end| unit.ends_with(end));
+    unit.strip_suffix("es").filter(|_| hisses).or_else(|| unit.strip_suffix('s')).unwrap_or(unit)
 }
 
 /// Whether one finding follows from another: a slow pair from a host that is slow, and what tests at a host show from what
@@ -175,7 +177,9 @@ fn follows(cause: &Finding, other: &Finding, directory: &Directory) -> bool {
         }
         return !hosts_of(other, directory).is_disjoint(&at);
     }
-    if cause.syndrome != other.syndrome || other.syndrome != Syndrome::CommunicationSlow {
+    let is_delay = |finding: &Finding| finding.faults.first() == Some(&FaultKind::Latency);
+    let of_delay = cause.syndrome == Syndrome::Latency && is_delay(other);
+    if !of_delay && cause.syndrome != other.syndrome || other.syndrome != Syndrome::CommunicationSlow {
         return false;
     }
     let [suspect] = &cause.suspects[..] else { return false };
@@ -256,6 +260,9 @@ pub fn causes(findings: &[Finding], directory: &Directory) -> Vec<Cause> {
             _ => None,
         };
         let same = (a.accuses(), a.syndrome, &a.advice) == (b.accuses(), b.syndrome, &b.advice);
+        // A link that is down is not like one that flaps, nor one Xid like another.
+        let counted = |finding: &Finding| (finding.faults.first().copied(), words::xid(finding));
+        let same = same && (a.syndrome != Syndrome::Counter || counted(a) == counted(b));
         same && kinds(a).is_some() && kinds(a) == kinds(b)
     };
     // What follows from something else is no cause: the first that explains it.
@@ -420,7 +427,7 @@ impl Diagnosed {
             (1, _) => "; 1 finding follows from it".to_owned(),
             (count, _) => format!("; {count} findings follow from it"),
         };
-        let (what, confidence) = (words(first.syndrome), cause.confidence);
+        let (what, confidence) = (words::of_finding(first), cause.confidence);
         let sure = sure(confidence, first.accuses());
         let alike = if findings.len() > 1 { format!(" ({} alike)", findings.len()) } else { String::new() };
         let lines = deciding(first).into_iter().take(evidence_lines).enumerate();
@@ -515,14 +522,87 @@ mod tests {
         found.evidence = vec![
             line("ras", "ranks that do not answer", 1.0, 0.0),
             line("counters", "up", 1.0, 1.0),
-            line("counters", "Xid of a/gpu-0: GPU off the bus", 79.0, 0.0),
+            line("counters", "Xid of a/gpu-0: GPU has fallen off the bus", 79.0, 0.0),
         ];
         let order: Vec<&str> = deciding(&found).iter().map(|line| line.what.as_str()).collect();
-        assert_eq!(order, ["Xid of a/gpu-0: GPU off the bus", "ranks that do not answer", "up"]);
+        assert_eq!(order, ["Xid of a/gpu-0: GPU has fallen off the bus", "ranks that do not answer", "up"]);
         assert_eq!(
             [sure(0.95, true), sure(0.8, true), sure(0.5, true), sure(0.4, false)],
             ["sure", "likely", "may be", "not proved"]
         );
+    }
+
+    #[test]
+    fn a_proof_is_shown_though_it_is_as_expected_and_units_are_words() {
+        let mut found = finding(Syndrome::NonCommunicationHang, Component::Rank("job/3".into()), "");
+        let proof = Evidence {
+            unit: OPERATION,
+            ..line("dumps", "rank 3 scheduled it and did not begin what rank 0 is within", 21.0, 21.0)
+        };
+        found.evidence = vec![proof, line("dumps", "ranks that are within an operation, of 8", 8.0, 0.0)];
+        assert_eq!(deciding_rows(&found), [0, 1]);
+        assert_eq!(measured(&found.evidence[0]), "operation 21");
+        let behind = Evidence { value: 20.0, ..found.evidence[0].clone() };
+        assert_eq!(measured(&behind), "operation 20, expected 21");
+        let mut rail = finding(Syndrome::CommunicationSlow, Component::Rail("0000:03:00".into()), "");
+        rail.evidence = vec![
+            line("nccl-tests", "the other hosts of these pairs: a, b", 2.0, 0.0),
+            line(
+                "nccl-tests",
+                "bandwidth of these pairs, as a share of what is usual: falling with size",
+                0.4,
+                1.0,
+            ),
+        ];
+        assert_eq!(deciding_rows(&rail), [1, 0]);
+        let one = |unit: &'static str, value: f64| unit_of(value, unit);
+        for (many, single) in [
+            ("losses", "loss"),
+            ("processes", "process"),
+            ("switches", "switch"),
+            ("ranks", "rank"),
+            ("pauses", "pause"),
+            ("bytes", "byte"),
+            ("queue pairs", "queue pair"),
+            ("ns", "ns"),
+            ("packets/s", "packets/s"),
+        ] {
+            assert_eq!((one(many, 1.0), one(many, 2.0)), (single, many));
+        }
+    }
+
+    fn unit_of(value: f64, unit: &'static str) -> &'static str {
+        let of = Box::leak(Box::new(Evidence { unit, ..line("counters", "x", value, 0.0) }));
+        super::unit(of)
+    }
+
+    #[test]
+    fn unlike_counters_are_two_causes() {
+        let port = |name: &str, fault: FaultKind| Finding {
+            faults: vec![fault],
+            ..finding(Syndrome::Counter, Component::Nic(name.into()), "")
+        };
+        let both = [port("a/mlx5_0", FaultKind::Down), port("b/mlx5_0", FaultKind::Flap)];
+        assert_eq!(causes(&both, &Directory::default()).len(), 2);
+        let alike = [port("a/mlx5_0", FaultKind::Down), port("b/mlx5_0", FaultKind::Down)];
+        assert_eq!(causes(&alike, &Directory::default()).len(), 1);
+    }
+
+    #[test]
+    fn ways_that_are_slow_at_a_host_of_longer_delay_follow_from_it() {
+        let host = finding(Syndrome::Latency, Component::Host("b".into()), "look");
+        let slow = |way: &str, fault: FaultKind| Finding {
+            faults: vec![fault],
+            ..finding(Syndrome::CommunicationSlow, Component::Connection(way.into()), "ways")
+        };
+        let found = [
+            host,
+            slow("a > b", FaultKind::Latency),
+            slow("c > d", FaultKind::Latency),
+            slow("b > e", FaultKind::Slow),
+        ];
+        let told = causes(&found, &Directory::default());
+        assert_eq!((&told[0].findings, &told[0].follows), (&vec![0], &vec![1]));
     }
 
     #[test]

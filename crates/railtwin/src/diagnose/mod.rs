@@ -31,11 +31,12 @@ pub mod sources;
 mod sysfs_trees;
 pub mod tests_between;
 pub mod windows;
+pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::hang::dumps::{Dumps, findings_of_dumps};
-use railtwin_diagnosis::join::{Places, join};
+use railtwin_diagnosis::join::{Places, join, of_one_delay};
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::wiring::{WrongCables, wiring_of};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
@@ -283,6 +284,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     if !findings.iter().any(|one| answer::cost(one).0 >= STOPS) {
         findings.extend(logs::of_timeouts(&merged.logs));
     }
+    let mut findings = of_one_delay(findings);
     findings.sort_by(answer::by_cost);
     let sources = sources::sources_of(&findings, &merged, &directory, engine.is_some());
     know_hosts(&mut directory, &findings);

@@ -1,8 +1,8 @@
 //! The answer in one sentence, and what was not read.
 use railtwin_records::{Column, Finding, Syndrome, Table};
 
-use super::Diagnosed;
 use super::answer::who;
+use super::{Diagnosed, words};
 
 impl Diagnosed {
     /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is
@@ -56,10 +56,22 @@ impl Diagnosed {
                     1 => ", and 1 more finding".to_owned(),
                     count => format!(", and {count} more findings"),
                 };
-                let (what, share) = (findings[0].syndrome.name(), worst.confidence);
+                // Of counters and lost probes the syndrome tells nothing.
+                let what = match findings[0].syndrome {
+                    Syndrome::Counter | Syndrome::Unreachable => words::of_finding(findings[0]),
+                    syndrome => syndrome.name().to_owned(),
+                };
+                let share = worst.confidence;
                 format!("{who}: {what}, confidence {share:.2}{more}")
             }
             None => {
+                if let (Some(slower), 0) = (self.slower(), self.failed_tests) {
+                    return format!(
+                        "{slower}, by what is not told, in {}{}",
+                        self.looked_at(),
+                        self.waited_for()
+                    );
+                }
                 let what = match (self.findings.len(), self.failed_tests) {
                     (0, _) => "nothing found".to_owned(),
                     (_, 0) => "not enough evidence to accuse anybody".to_owned(),
@@ -69,6 +81,14 @@ impl Diagnosed {
                 format!("{what} in {}{}", self.looked_at(), self.waited_for())
             }
         }
+    }
+
+    /// The job whose steps take longer, where that is what costs most: `job a: steps 5.0 % longer from step 101 on`.
+    fn slower(&self) -> Option<String> {
+        let causes = self.causes();
+        let finding = &self.findings[*causes.first()?.findings.first()?];
+        let of_steps = finding.evidence.iter().any(|line| line.table == super::slower::TABLE);
+        of_steps.then(|| format!("{}: {}", who(&[finding]), words::of_finding(finding)))
     }
 
     /// For whom a job would wait, where nobody is accused of it.

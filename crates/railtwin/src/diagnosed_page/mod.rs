@@ -8,6 +8,7 @@ use railtwin_records::{Component, Evidence, Finding};
 use serde_json::{Value, json};
 
 use crate::diagnose::answer::{self, CAUSES, Cause, FIRST_EVIDENCE, NOTES};
+use crate::diagnose::words;
 use crate::diagnose::{Diagnosed, Sources};
 use crate::report::filled;
 
@@ -100,7 +101,7 @@ fn finding(told: &Diagnosed, row: usize) -> Value {
         .map(|line| evidence(&finding.evidence[line], sources.and_then(|of| of.get(line))));
     json!({
         "who": answer::who(&[finding]),
-        "what": answer::words(finding.syndrome),
+        "what": words::of_finding(finding),
         "syndrome": finding.syndrome.name(),
         "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
         "suspects": finding.suspects.iter().take(SUSPECTS).map(|suspect| {

@@ -1,6 +1,7 @@
 //! Times of training steps: logs of MLPerf, tables that have a column of them, lines that frameworks print.
 //!
-//! * [`column`]: what the head of a column says; [`table`]: tables; [`scalars`]: those of TensorBoard; [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's lines
+//! * [`column`]: what the head of a column says; [`table`]: tables; [`scalars`]: those of TensorBoard;
+//!   [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's lines
 //!   and their like.
 mod column;
 mod lines;

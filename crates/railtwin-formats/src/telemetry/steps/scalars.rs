@@ -87,7 +87,7 @@ impl Scalars {
     }
 
     /// The wall time and the step of a row.
-    pub(super) fn of<'r>(self, row: &'r csv::StringRecord) -> Option<[&'r str; 2]> {
+    pub(super) fn of(self, row: &csv::StringRecord) -> Option<[&str; 2]> {
         Some([row.get(self.wall)?, row.get(self.step?)?])
     }
 }

@@ -83,7 +83,8 @@ fn number(text: &str, delimiter: u8) -> Option<f64> {
 /// wall times over those of steps are.
 ///
 /// # Errors
-/// A gzip stream that is broken, scalars that tell no time of a step, a table without such a column or without steps, a column of times that is a clock.
+/// A gzip stream that is broken, scalars that tell no time of a step, a table without such a column or without steps, a
+/// column of times that is a clock.
 pub fn parse_steps_csv(source_name: &str, bytes: &[u8]) -> Result<StepLog, FormatError> {
     let text = input::lossy(CSV, source_name, bytes)?;
     let first = text.lines().next().unwrap_or_default();
@@ -243,7 +244,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(
-            bytes in prop::collection::vec(any::<u8>(), 0..200), head in "(run,)?(event;)?(step_s|it/s|time\tstep|Wall time,Step,Value)", any in "\\PC{0,40}",
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            head in "(run,)?(event;)?(step_s|it/s|time\tstep|Wall time,Step,Value)",
+            any in "\\PC{0,40}",
         ) {
             let _ = parse_steps_csv("a", &[head.as_bytes(), b",x\n", &bytes[..]].concat());
             let _ = parse_steps_csv("a", any.as_bytes());

@@ -150,9 +150,9 @@ mod tests {
         assert_eq!(behind("link of the port at a/mlx5_0 up", 0.0), [2]);
         assert_eq!(behind("link of the port at a/mlx5_0 up", 1.0), [1]);
         assert!(behind("link up at the far end of a/mlx5_0", 1.0).is_empty());
-        assert_eq!(behind("Xid of a/0000:9d:00: GPU off the bus", 79.0), [4]);
-        assert!(behind("Xid of a/0000:9d:00: GPU off the bus", 48.0).is_empty());
-        assert!(behind("Xid of a/gpu-0: GPU off the bus", 79.0).is_empty());
+        assert_eq!(behind("Xid of a/0000:9d:00: GPU has fallen off the bus", 79.0), [4]);
+        assert!(behind("Xid of a/0000:9d:00: GPU has fallen off the bus", 48.0).is_empty());
+        assert!(behind("Xid of a/gpu-0: GPU has fallen off the bus", 79.0).is_empty());
         assert_eq!(behind("processes of a killed for want of memory lately", 1.0), [6]);
     }
 }
