@@ -156,8 +156,8 @@ def schedule(
     """Say whose communication goes first, and by which path, when jobs share links.
 
     `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`, or a
-    scenario, of which the answer is what Crux's controller hands out in replicate `replicate` of its run: per job
-    its traffic class, and per queue pair its UDP source port and its links.
+    scenario, of which the answer is what Crux's controller hands out in replicate `replicate` of its run:
+    per job its traffic class, and per queue pair its UDP source port and its links.
     `policy` is `"crux"` (where nothing is said and the scenario has none of Crux's), `"crux-pa"` or
     `"crux-ps-pa"`, and of links and jobs `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or `"cassini"`, too.
     With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
