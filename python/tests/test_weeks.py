@@ -19,7 +19,7 @@ def test_points_are_those_of_cluster_and_are_not_run_again(weeks, tmp_path):
         (told,) = rt.cluster(tmp_path / "one.toml")
         for figure in told["figures"]:
             assert run.figures[figure["name"]] == figure["value"], (run.label, figure["name"])
-        assert run.tables == ["contended", "hours", "jobs"]
+        assert run.tables == ["actions", "contended", "hours", "jobs"]
         assert run.table("jobs").columns[:3] == ["name", "class", "gpus"]
     before = content(tmp_path / "runs")
     assert [run.figures for run in rt.sweep(weeks, folder=tmp_path / "runs")] == [run.figures for run in runs]
