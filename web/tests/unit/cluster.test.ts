@@ -20,7 +20,7 @@ import { CLUSTER_START, clusterHashOf, clusterStateOf } from "../../src/model/cl
 import { contentionGraph } from "../../src/model/contention";
 import { alternativeColor, THEMES } from "../../src/ui/colors";
 import { daysAxis } from "../../src/ui/format";
-import { movedApart, within } from "../../src/views/cluster/charts";
+import { movedApart, roundTop, within } from "../../src/views/cluster/charts";
 import { bandText } from "../../src/views/cluster/columns";
 import { clusterReport } from "../cluster.mjs";
 import { numbers } from "../sample.mjs";
@@ -159,6 +159,17 @@ describe("curves over time", () => {
     ]);
     expect(movedApart([50, 50, 10, NaN], 100)).toEqual([0, 14, 0, 0]);
     expect(movedApart([98, 99, 100], 100)).toEqual([-26, -13, 0]);
+  });
+  it("end at a round number with a tick at it", () => {
+    const tops = [650, 1_210, 0.686, 0.97, 0.05, 400, 800, 1_000].map((most) => roundTop(most));
+    expect(tops.map(({ top }) => Number(top.toPrecision(9)))).toEqual([
+      800, 1_500, 0.8, 1, 0.06, 400, 800, 1_000,
+    ]);
+    for (const { top, step } of tops) {
+      const ticks = top / step;
+      expect(Math.abs(ticks - Math.round(ticks))).toBeLessThan(1e-9);
+      expect(ticks).toBeLessThan(4.5);
+    }
   });
   it("has ticks of round hours and days", () => {
     expect(daysAxis(14 * 86_400, 12)).toMatchObject({ unit: "days", step_s: 172_800 });

@@ -72,6 +72,13 @@ export function within(
   return part.sort((a, b) => a[0] - b[0]);
 }
 
+/** The least round number that is `most` or more with at most four round steps up to it, and that step. */
+export function roundTop(most: number): { top: number; step: number } {
+  const whole = 10 ** Math.floor(Math.log10(most / 4));
+  const step = whole * ([1, 2, 5].find((times) => 4 * times * whole >= most * (1 - 1e-9)) ?? 10);
+  return { top: Math.ceil((most / step) * (1 - 1e-9)) * step, step };
+}
+
 /** What is drawn over time: that of inference only where somebody serves. */
 function curvesOver(lives: readonly PolicyLife[]): readonly CurveName[] {
   const both = ["gpu_utilization", "gpu_intensity"] as const;
@@ -109,15 +116,12 @@ export function overTimeOption(
   const curves = kinds.map((kind) =>
     lives.map(({ life }) => within(curveOf(life, kind, every, cluster.span_s), from_s, to_s)),
   );
-  /** Least and most of each axis. */
-  const ends = curves.map((of, i): readonly [number, number] => {
+  /** Least and most of each axis, and the step of its ticks. */
+  const ends = curves.map((of, i): readonly [number, number, number] => {
     const values = of.flat().flatMap(([, y]) => (y === null ? [] : [y]));
-    if (i === 0) return [Math.max(0, Math.floor(Math.min(0.8, ...values) * 5) / 5), 1];
-    if (kinds[i] === "inference_link_share")
-      return [0, Math.min(1, Math.ceil(Math.max(0.05, ...values) * 20) / 20)];
-    const most = Math.max(1, ...values);
-    const step = 10 ** Math.floor(Math.log10(most)) / 2;
-    return [0, Math.ceil(most / step) * step];
+    if (i === 0) return [Math.max(0, Math.floor(Math.min(0.8, ...values) * 5) / 5), 1, 0.2];
+    const { top, step } = roundTop(Math.max(kinds[i] === "gpu_intensity" ? 1 : 0.05, ...values));
+    return [0, top, step];
   });
   const moved = curves.map((of, i) => {
     const [least, most] = ends[i] ?? [0, 1];
@@ -158,7 +162,7 @@ export function overTimeOption(
       gridIndex: i,
       min: ends[i]?.[0] ?? 0,
       max: ends[i]?.[1] ?? 1,
-      ...(kind === "gpu_utilization" ? { interval: 0.2 } : { splitNumber: 3 }),
+      interval: ends[i]?.[2] ?? 1,
       name: CURVES[kind].axis,
       nameLocation: "middle" as const,
       nameGap: 62,
