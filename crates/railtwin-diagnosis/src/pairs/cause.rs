@@ -97,6 +97,9 @@ pub(super) struct Cause<'a, 'b> {
     /// Cases with it.
     all: usize,
     own: Vec<Case<'a, 'b>>,
+    /// Of a port, results of pairs with its host that name no NIC of it, where the host has no other: logs of perftest
+    /// name the NIC at which a test begins only.
+    back: Vec<&'b Beside<'a>>,
 }
 
 impl<'a, 'b> Cases<'a, 'b> {
@@ -164,7 +167,19 @@ impl<'a, 'b> Cases<'a, 'b> {
             own.push(case.clone());
             case.slow = false;
         }
-        Some(Cause { place, chance, all, own })
+        Some(Cause { place, chance, all, own, back: self.back(place) })
+    }
+
+    fn back(&self, place: Place<'a>) -> Vec<&'b Beside<'a>> {
+        let Place::Port(host, slot) = place else { return Vec::new() };
+        let at_host = |case: &Case<'a, 'b>, is: &dyn Fn(&str) -> bool| {
+            (0..2).any(|end| case.pair[end] == host && is(case.slots[end]))
+        };
+        if self.cases.iter().any(|case| at_host(case, &|at| !at.is_empty() && at != slot)) {
+            return Vec::new();
+        }
+        let unnamed = self.cases.iter().filter(|case| at_host(case, &str::is_empty));
+        unnamed.flat_map(|case| case.rows.iter().copied()).collect()
     }
 
     /// Slow pairs that no cause explains.
@@ -182,7 +197,7 @@ impl Cause<'_, '_> {
             Place::Host(host) | Place::Port(host, _) => Some(host),
             Place::Rail(_) => None,
         };
-        let how = signature(&rows, host);
+        let how = signature(&rows, host, &self.back);
         let others: BTreeSet<&str> = match self.place {
             Place::Host(host) | Place::Port(host, _) => {
                 let of = self.own.iter().flat_map(|case| case.pair);

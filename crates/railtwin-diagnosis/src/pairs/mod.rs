@@ -232,7 +232,7 @@ fn polish(values_of: &[Vec<(usize, f64)>], mut effects: Vec<f64>) -> (Vec<f64>, 
 fn slow_host(host: &str, rows: &[Beside<'_>]) -> Option<(f64, Finding)> {
     let slow: Vec<&Beside<'_>> = rows.iter().filter(|row| row.slow).collect();
     let worst = slow.iter().map(|row| row.share.ln()).reduce(f64::min)?;
-    let how = signature(rows, None);
+    let how = signature(rows, None, &[]);
     let all = format!(
         "bandwidth of all its pairs in {} of {} tests, as a share of what is usual: {}",
         how.slow,
@@ -256,7 +256,7 @@ fn slow_host(host: &str, rows: &[Beside<'_>]) -> Option<(f64, Finding)> {
 
 /// The finding of a pair that nothing else explains.
 fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
-    let how = signature(rows, None);
+    let how = signature(rows, None, &[]);
     let mut evidence = vec![line(
         format!(
             "bandwidth of {} of {} results between the two, as a share of what is usual: {}",
@@ -475,6 +475,28 @@ mod tests {
             let ends = format!("half of what is usual, in one direction only (tests that begin at {begins})");
             assert!(lines[1].ends_with(&ends), "{}", lines[1]);
         }
+        // A test names the NIC at which it begins, and not the other: what comes to the host may come to this NIC.
+        let begins_at = |both: f64, back: f64, nics: usize| {
+            let share = |a: usize, b: usize| {
+                if a == 4 {
+                    both
+                } else if b == 4 {
+                    back
+                } else {
+                    1.0
+                }
+            };
+            let mut tests = both_ways(8, share);
+            for test in &mut tests {
+                let other = test.hosts[1][5..].parse::<usize>().expect("a number");
+                test.slots = [format!("mlx5_{}", other % nics), String::new()];
+            }
+            let found = slow_pairs(&tests, &Settings::default());
+            let lines = found.iter().flat_map(|one| &one.evidence).map(|line| line.what.clone());
+            (named(&tests), lines.filter(|what| what.contains("begin at host-04")).count())
+        };
+        assert_eq!(begins_at(0.5, 1.0, 1), (vec!["host-04/mlx5_0".to_owned()], 1));
+        assert_eq!(begins_at(0.5, 0.5, 1).1, 0, "both directions");
     }
 
     #[test]

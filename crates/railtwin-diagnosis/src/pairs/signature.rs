@@ -45,8 +45,9 @@ pub(super) struct Signature {
 }
 
 /// Looks at all results of a pair, or of pairs that share a `host`: then tests that begin at it are one direction and those
-/// that begin at the others are the other.
-pub(super) fn signature(rows: &[Beside<'_>], host: Option<&str>) -> Signature {
+/// that begin at the others are the other. `back` are results that tell of directions only.
+pub(super) fn signature(rows: &[Beside<'_>], host: Option<&str>, back: &[&Beside<'_>]) -> Signature {
+    let ways = || rows.iter().chain(back.iter().copied());
     let first_of = |row: &Beside<'_>| match host {
         Some(host) if row.first != host => OTHERS.to_owned(),
         _ => row.first.to_owned(),
@@ -59,10 +60,10 @@ pub(super) fn signature(rows: &[Beside<'_>], host: Option<&str>) -> Signature {
         kinds
     };
     let firsts = |slow: bool| {
-        let mut firsts: Vec<String> = rows.iter().map(first_of).collect();
+        let mut firsts: Vec<String> = ways().map(first_of).collect();
         firsts.sort_unstable();
         firsts.dedup();
-        firsts.retain(|first| rows.iter().any(|row| first_of(row) == *first && row.slow) == slow);
+        firsts.retain(|first| ways().any(|row| first_of(row) == *first && row.slow) == slow);
         firsts
     };
     let slow: Vec<&Beside<'_>> = rows.iter().filter(|row| row.slow).collect();
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn words_follow_from_size_kind_and_direction() {
-        let words = |share: &dyn Fn(&str, u32) -> f64| signature(&rows(share), None).words;
+        let words = |share: &dyn Fn(&str, u32) -> f64| signature(&rows(share), None, &[]).words;
         assert_eq!(words(&|_, _| 0.51), "half of what is usual");
         assert_eq!(
             words(&|_, size| if size < 5 { 0.5 } else { 0.5 / f64::from(1 << (size - 4)) }),
@@ -147,14 +148,14 @@ mod tests {
         );
         let mut both = rows(|_, _| 0.5);
         both.extend(rows(|_, _| 1.0).into_iter().map(|row| Beside { first: "b", ..row }));
-        let told = |host: Option<&str>| signature(&both, host).words;
+        let told = |host: Option<&str>| signature(&both, host, &[]).words;
         assert_eq!(told(None), "half of what is usual, in one direction only (first rank at a)");
         let begins =
             |at: &str| format!("half of what is usual, in one direction only (tests that begin at {at})");
         assert_eq!(told(Some("a")), begins("a"));
         let more = rows(|_, _| 1.0).into_iter().map(|row| Beside { first: "c", ..row });
         let many: Vec<Beside<'_>> = both.iter().cloned().chain(more).collect();
-        assert_eq!(signature(&many, Some("a")).words, begins("a"), "of a host among many");
-        assert_eq!(signature(&both, Some("b")).words, begins("the others"));
+        assert_eq!(signature(&many, Some("a"), &[]).words, begins("a"), "of a host among many");
+        assert_eq!(signature(&both, Some("b"), &[]).words, begins("the others"));
     }
 }
