@@ -17,6 +17,7 @@ pub mod hang;
 pub mod hints;
 pub mod join;
 pub mod localize;
+pub mod one_delay;
 pub mod pairs;
 pub mod robust;
 pub mod rules;

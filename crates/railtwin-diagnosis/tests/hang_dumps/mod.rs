@@ -79,6 +79,25 @@ fn hung(seed: u64) -> Option<Hung> {
 
 const CASES: u64 = 1_000;
 
+/// An all-reduce that is enqueued, of which nothing is recorded beside; by its communicator and its number.
+fn pending((group, sequence): (usize, u64), record: u64) -> DumpedOperation {
+    DumpedOperation {
+        group,
+        sequence,
+        record,
+        work: Work::Whole,
+        name: "all-reduce".into(),
+        call: None,
+        started: None,
+        completed: false,
+        given_up: false,
+        created_ns: 1,
+        last_ns: 1,
+        timeout_ns: None,
+        frame: None,
+    }
+}
+
 #[test]
 fn only_broken_ranks_are_accused_and_stopped_processes_are_found() {
     let (mut cases, mut stopped, mut found, mut blind, mut seen) = (0, 0, 0, 0, 0);
@@ -324,21 +343,7 @@ fn several_that_have_not_begun_what_the_others_have_are_the_set() {
     let group = DumpedGroup { name: "0".into(), description: String::new(), ranks: (0..8).collect() };
     let of = |begun: &dyn Fn(u32) -> Option<bool>| {
         let dump = |rank: u32| {
-            let operation = DumpedOperation {
-                group: 0,
-                sequence: 21,
-                record: 20,
-                work: Work::Whole,
-                name: "all-reduce".into(),
-                call: None,
-                started: begun(rank),
-                completed: false,
-                given_up: false,
-                created_ns: 1,
-                last_ns: 1,
-                timeout_ns: None,
-                frame: None,
-            };
+            let operation = DumpedOperation { started: begun(rank), ..pending((0, 21), 20) };
             let status = BTreeMap::from([(0, (Some(21), Some(20)))]);
             RankDump { rank, operations: vec![operation], status, ..RankDump::default() }
         };
@@ -415,21 +420,7 @@ fn thousands_of_ranks_are_looked_at_in_one_go() {
         let of_eight = if rank < 8 && rank != 7 { 50 } else { 49 };
         dump.status.insert(row, (Some(of_eight), Some(49)));
         if rank != 7 {
-            dump.operations.push(DumpedOperation {
-                group: front.0,
-                sequence: front.1,
-                record: 900,
-                work: Work::Whole,
-                name: "all-reduce".into(),
-                call: None,
-                started: None,
-                completed: false,
-                given_up: false,
-                created_ns: 1,
-                last_ns: 1,
-                timeout_ns: None,
-                frame: None,
-            });
+            dump.operations.push(pending(front, 900));
         }
         dumps.dumps.push(dump);
     }

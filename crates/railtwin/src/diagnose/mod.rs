@@ -36,7 +36,8 @@ pub mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::hang::dumps::{Dumps, findings_of_dumps};
-use railtwin_diagnosis::join::{Places, join, of_one_delay};
+use railtwin_diagnosis::join::{Places, join};
+use railtwin_diagnosis::one_delay::of_one_delay;
 use railtwin_diagnosis::rules::{Limits, Safeguard, actions_of, rule_detectors_beside};
 use railtwin_diagnosis::wiring::{WrongCables, wiring_of};
 use railtwin_diagnosis::{Detector, Diagnosis, Hang, Settings, slow_detectors};
