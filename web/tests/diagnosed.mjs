@@ -195,7 +195,7 @@ export function diagnosedReport({ hang = true, slow = false, lattice = {} } = {}
             well: !hang,
             answer: {
                 sentence: hang
-                    ? "rank job/10: non-communication-hang, confidence 0.80"
+                    ? "rank job/10: the others wait for it, confidence 0.80"
                     : "nothing found in 3712 operations of 8 ranks over 70.8 s",
                 causes: hang
                     ? [{ cause: 0, ...cause, seen: [`${proof}: 41 operation, expected 42`] }]

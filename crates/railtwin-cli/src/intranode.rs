@@ -77,7 +77,8 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     };
     if args.json {
         let all = answer(&asked, &told, args.regress.then_some(&found[..]));
-        return Ok(writeln!(streams.out, "{all:#}")?);
+        writeln!(streams.out, "{all:#}")?;
+        return verdict(&told);
     }
     writeln!(streams.out, "{name}: {} GPUs\n", first.gpus)?;
     write!(streams.out, "{}{}", table(&told), missing(&told))?;
@@ -112,7 +113,18 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     if let Some(path) = &args.report {
         writeln!(streams.out, "\nreport  {}", path.display())?;
     }
-    Ok(())
+    verdict(&told)
+}
+
+/// Whether all is as the scenario expects; what is not stands with the label of its point where there are several.
+fn verdict(told: &[Told]) -> Result<(), CliError> {
+    let named = |one: &Told, words: &str| match one.label.is_empty() {
+        true => words.to_owned(),
+        false => format!("{}: {words}", label_of(&one.label)),
+    };
+    let missed: Vec<String> =
+        told.iter().flat_map(|one| one.unexpected.iter().map(move |words| named(one, words))).collect();
+    if missed.is_empty() { Ok(()) } else { Err(CliError::Unexpected(missed)) }
 }
 
 /// What was chosen on axes, in a line.

@@ -4,6 +4,7 @@ use railtwin::diagnose::Inputs;
 use railtwin::intranode::fit::{FitKey, Fitted, fit};
 use railtwin::intranode::measured::{Compared, Errors, Test, tests};
 use railtwin::intranode::words_of_idle;
+use railtwin_formats::telemetry::NAMELESS_RUNS;
 use serde_json::{Value, json};
 
 use crate::diagnose::refused;
@@ -26,7 +27,8 @@ pub(crate) fn run(
     let keys = args.fit.as_deref().map(keys_of).transpose()?;
     let inputs = Inputs::read(&args.validate, "job").map_err(|error| refused(error, ""))?;
     let (tests, notes) = tests(&inputs.merged.perftest);
-    for note in inputs.notes.iter().chain(&inputs.merged.telemetry.notes).chain(&notes) {
+    let read = inputs.merged.telemetry.notes.iter().filter(|note| !note.ends_with(NAMELESS_RUNS));
+    for note in inputs.notes.iter().chain(read).chain(&notes) {
         writeln!(streams.notes, "{note}")?;
     }
     for file in inputs.merged.files.iter().filter(|file| file.skipped.count() > 0) {

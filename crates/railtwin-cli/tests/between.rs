@@ -240,53 +240,6 @@ fn tcp_connections_that_lose_more_are_placed() {
     assert_eq!(accused(&answer), ["node3"], "{answer}");
 }
 
-/// The text of a job of 8 ranks of which rank 7 has launched less.
-fn ras_text(last: u32) -> String {
-    format!(
-        "NCCL version 2.25.1 compiled with CUDA 12.8\nCUDA runtime version 12080, driver version 12080\n\nJob summary\n\
-         ===========\n\n  Nodes  Processes         GPUs  Processes     GPUs\n(total)   per node  per process    (total)  (total)\n\
-         \x20     1          8            1          8        8\n\nCommunicators... (0.00s)\n=============\n\n\
-         Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n\
-         \x20   #  in group  per comm  per node  per comm  in group\n\
-         \x20   0         1         1         8         8         8   RUNNING  MISMATCH\n\nErrors\n======\n\n\nWarnings\n\
-         ========\n\n#0-0 (27a079b828ff1a75) MISMATCH\n  Communicator ranks have different collective operation counts\n\
-         \x20 7 ranks have launched up to operation {last}\n  1 rank has launched up to operation {}\n\
-         \x20 Rank 7 -- GPU 7 managed by process 483079 on node 172.16.64.210\n",
-        last - 1
-    )
-}
-
-#[test]
-fn a_second_text_of_ras_is_a_copy_unless_it_is_said_to_be_later() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = written(folder.path(), "ras1.txt", &ras_text(6650));
-    let second = written(folder.path(), "ras2.txt", &ras_text(6650));
-    let (status, answer) = diagnose(&[&first, &second]);
-    assert_eq!((status, accused(&answer)), (1, vec![]), "equal texts may be copies: {answer}");
-    assert!(answer["findings"][0]["advice"].to_string().contains("--later"), "{answer}");
-    let (status, answer) = diagnose(&[&first, "--later", &second]);
-    assert_eq!((status, accused(&answer)), (1, vec!["job/7".to_owned()]), "{answer}");
-    assert_eq!(answer["findings"][0]["confidence"], json!(0.8), "{answer}");
-    let on = written(folder.path(), "ras0.txt", &ras_text(6700));
-    let (status, answer) = diagnose(&[&first, "--later", &on]);
-    assert_eq!((status, accused(&answer)), (0, vec![]), "the job runs: {answer}");
-    railtwin(&["diagnose", &first, "--later", &first]).assert_refused(&["--later", "made at another time"]);
-    let dump = written(
-        folder.path(),
-        "nccl_trace_rank_0.json",
-        r#"{"version":"2.7","pg_config":{},"pg_status":{},"entries":[]}"#,
-    );
-    railtwin(&["diagnose", &dump, "--later", &second]).assert_refused(&["--later", "holds no state of RAS"]);
-}
-
-#[test]
-fn the_text_of_ras_names_who_misses() {
-    let (_, answer) = diagnose(&[&shown(&ours("ras_text/rccl_v2283_text_degraded.txt"))]);
-    assert_eq!(accused(&answer).len(), 1, "{answer}");
-    let (status, answer) = diagnose(&[&shown(&ours("ras_text/rccl_v2283_text_healthy.txt"))]);
-    assert_eq!((status, accused(&answer)), (0, Vec::<String>::new()), "{answer}");
-}
-
 #[test]
 fn a_table_whose_lines_begin_like_a_metric_is_none() {
     let folder = tempfile::tempdir().unwrap();

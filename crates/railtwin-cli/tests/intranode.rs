@@ -58,6 +58,8 @@ fn a_pair_stands_beside_perftest_and_is_fitted() {
     let answer = railtwin(&["intranode", &scenario, "--validate", &logs]);
     assert_eq!(answer.status, 0, "{}", answer.notes);
     assert!(answer.out.contains("errors: bandwidth"), "{}", answer.out);
+    // That no host has a name matters to who compares hosts, not here.
+    assert!(!answer.notes.contains("two hosts"), "{}", answer.notes);
     assert!(!answer.notes.contains("warning: "), "{}", answer.notes);
     let text = PAIR.replace("[intranode]", "[intranode]\narrivals = \"poisson\"");
     let idle = written(folder.path(), "idle.toml", &text);
@@ -154,4 +156,34 @@ fn keys_that_change_nothing_anywhere_are_told() {
     let warnings = data["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].as_str().unwrap().starts_with("intranode.header "), "{warnings:?}");
+}
+
+#[test]
+fn what_is_expected_is_judged_at_each_point() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |expect: &str| written(folder.path(), "sweep.toml", &format!("{SWEEP}[expect]\n{expect}\n"));
+    let met = of(
+        "carried_share = { at_least = 0.95, when = { load = 0.01 } }\ninter_latency = { at_most = \"1 ms\" }",
+    );
+    let answer = railtwin(&["intranode", &met]);
+    assert_eq!(answer.status, 0, "{}", answer.notes);
+    let missed = of("carried_share = { at_least = 0.9, when = { load = 0.4 } }");
+    let answer = railtwin(&["intranode", &missed]);
+    // Throughput stands, and what is missed stands with its point.
+    assert_eq!(answer.status, 1, "{}", answer.notes);
+    assert!(answer.out.contains("carried"), "{}", answer.out);
+    assert!(answer.notes.contains("not as expected"), "{}", answer.notes);
+    assert!(answer.notes.contains("intranode.load 0.4: carried_share is"), "{}", answer.notes);
+    assert!(!answer.notes.contains("intranode.load 0.2"), "{}", answer.notes);
+    let answer = railtwin(&["intranode", &missed, "--json"]);
+    assert_eq!(answer.status, 1, "{}", answer.notes);
+    let all: Value = serde_json::from_str(&answer.out).unwrap();
+    let unexpected = |point: &Value| point["unexpected"].as_array().unwrap().len();
+    let counts: Vec<usize> = all["points"].as_array().unwrap().iter().map(unexpected).collect();
+    assert_eq!((counts[0], counts[1]), (0, 0), "{counts:?}");
+    assert!(counts.iter().sum::<usize>() >= 1, "{counts:?}");
+    // A figure that such runs have not.
+    let answer = railtwin(&["intranode", &of("busbw_mean = { at_least = 1 }")]);
+    assert_eq!(answer.status, 1, "{}", answer.notes);
+    assert!(answer.notes.contains("the run has no such figure"), "{}", answer.notes);
 }

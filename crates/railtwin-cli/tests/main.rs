@@ -16,6 +16,7 @@ mod limits;
 mod outside;
 mod paths;
 mod placement;
+mod ras;
 mod reproduce;
 mod run;
 mod schedule;

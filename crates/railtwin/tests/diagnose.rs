@@ -110,7 +110,7 @@ fn a_rank_that_hangs_is_named_from_the_folder_and_not_without_the_end_of_observa
     let folder = written.path().join("run");
     run.write(&folder).unwrap();
     let told = of_folder(&folder);
-    assert_eq!(told.sentence(), "rank train/6: non-communication-hang, confidence 0.95");
+    assert_eq!(told.sentence(), "rank train/6: the others wait for it, confidence 0.95");
     assert!(told.tables().iter().any(|table| table.name == OBSERVATION));
     let payload = run.payload().unwrap();
     let chain = &payload["diagnosis"]["chain"];
@@ -140,7 +140,7 @@ fn a_table_that_is_torn_costs_that_table() {
     let told = of_folder(&folder);
     assert_eq!(
         told.sentence(),
-        "rank train/6: non-communication-hang, confidence 0.95; 1 table could not be read"
+        "rank train/6: the others wait for it, confidence 0.95; 1 table could not be read"
     );
     assert!(told.unread[0].source.ends_with("messages.parquet") && !told.is_well());
     // Without its operations there is nothing to look at, and that is an error with the reason.

@@ -213,6 +213,7 @@ fn a_switch_that_fails_is_its_host_unless_one_of_its_gpus_does() {
                   timeout error (First)\n";
     let told = of(&[("journal.txt", switch)]);
     assert_eq!(accused(&told), ["host node031"], "{:?}", told.screen());
+    assert!(told.screen().join("\n").contains("SXid 24007 of an NVSwitch, fatal"), "{:?}", told.screen());
     let gpu = "2025-10-20T12:30:00+0000 node031 kernel: NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus.\n";
     let told = of(&[("journal.txt", &(gpu.to_owned() + switch))]);
     assert_eq!(accused(&told), ["gpu node031/0000:1b:00"], "{:?}", told.screen());
@@ -222,10 +223,13 @@ fn a_switch_that_fails_is_its_host_unless_one_of_its_gpus_does() {
         switch.to_owned()
             + "2025-10-20T14:30:01+0000 node031 kernel: Linux version 6.8.0-45-generic (buildd@lcy02) (gcc)\n",
     ];
-    for text in passed {
-        let told = of(&[("journal.txt", &text)]);
+    for text in &passed {
+        let told = of(&[("journal.txt", text)]);
         assert!(told.is_well(), "{:?}", told.screen());
     }
+    let told = of(&[("journal.txt", &passed[0].repeat(3))]);
+    let said = "errors of NVSwitches that are not fatal: node031: 3 (SXid 24007)";
+    assert!(told.is_well() && told.notes.iter().any(|note| note == said), "{:?}", told.notes);
 }
 
 #[test]

@@ -78,6 +78,14 @@ fn loops_of_control_cost_and_save_what_they_are_expected_to() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Those of several jobs that say what is to come out.
+#[test]
+fn jobs_beside_each_other_go_as_expected() {
+    assert!(files("jobs").len() >= 3);
+    let broken = broken("jobs", |text| text.contains("[expect]"));
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 #[test]
 fn storage_costs_what_it_is_expected_to() {
     assert_eq!(files("storage").len(), 2);

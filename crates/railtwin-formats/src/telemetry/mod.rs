@@ -106,12 +106,12 @@ pub use nccl_tests::{
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
-pub use pair_probe::{PairProbe, ProbeEnd};
+pub use pair_probe::{NAMELESS_RUNS, PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
 pub use perftest_json::parse_perftest_json;
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
-pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
+pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv};

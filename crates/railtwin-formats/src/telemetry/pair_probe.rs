@@ -13,6 +13,11 @@ const PROBED: &str = "probed-hosts";
 /// Largest message whose time is a delay and not that of its bytes.
 const SMALL_BYTES: u64 = 4096;
 
+/// What is said of runs of perftest without names of hosts, after their number: of no interest where nothing but their sizes
+/// and times is asked for.
+pub const NAMELESS_RUNS: &str = "runs of perftest do not tell their two hosts and are not compared: name their logs after \
+                                 them (node3_node7.log)";
+
 /// One end of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProbeEnd {
@@ -106,10 +111,7 @@ pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<Pa
     }
     let mut notes = Vec::new();
     if nameless > 0 {
-        notes.push(format!(
-            "{nameless} runs of perftest do not tell their two hosts and are not compared: name their logs after them \
-             (node3_node7.log)"
-        ));
+        notes.push(format!("{nameless} {NAMELESS_RUNS}"));
     }
     (pairs, notes)
 }

@@ -60,12 +60,15 @@ pub struct RasRank {
     pub counts: BTreeMap<String, u64>,
 }
 
+/// The code of an asynchronous error of which only that it is there is told, as texts have it.
+pub const UNTOLD_ERROR: u32 = u32::MAX;
+
 /// The state of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RasStatus {
     /// Result code of its initialisation, 0 for success.
     pub init_state: u32,
-    /// Code of an asynchronous error, 0 for none.
+    /// Code of an asynchronous error (`ncclResult_t`), 0 for none, [`UNTOLD_ERROR`] where there is one without its code.
     pub async_error: u32,
     /// Whether the communicator is being finalised.
     pub finalize_called: bool,

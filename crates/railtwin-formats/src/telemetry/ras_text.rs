@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::builder::unknown_host;
 use super::names::operation_kind;
 use super::skipped::Skipped;
-use super::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus};
+use super::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -341,8 +341,7 @@ impl Reading<'_> {
             let who = part.named.get(&rank).cloned().unwrap_or_default();
             let host = if who.host.is_empty() { unknown_host(rank) } else { who.host };
             let status = RasStatus {
-                // The text tells the error in words.
-                async_error: u32::from(part.errors.contains(&rank)),
+                async_error: if part.errors.contains(&rank) { UNTOLD_ERROR } else { 0 },
                 finalize_called: part.finalized.contains(&rank),
                 aborted: part.aborted.contains(&rank),
                 ..RasStatus::default()
@@ -422,7 +421,10 @@ mod tests {
         let missing: Vec<(u32, &str, bool)> =
             one.missing.iter().map(|it| (it.rank, it.host.as_str(), it.dead)).collect();
         assert_eq!(missing, [(6, "h1", false), (15, "h2", true)]);
-        assert_eq!((one.ranks[0].rank, one.ranks[0].status.async_error, found.timeouts), (3, 1, 2));
+        assert_eq!(
+            (one.ranks[0].rank, one.ranks[0].status.async_error, found.timeouts),
+            (3, UNTOLD_ERROR, 2)
+        );
     }
 
     #[test]

@@ -36,7 +36,6 @@ pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble
     for (key, is_there) in [
         ("frontend", scenario.frontend.is_some()),
         ("storage", scenario.storage.is_some()),
-        ("expect", !scenario.expect.is_empty()),
         ("gain", scenario.gain.is_some()),
     ] {
         if is_there {

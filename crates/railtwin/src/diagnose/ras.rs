@@ -1,7 +1,7 @@
 //! What NCCL RAS tells of a job: ranks that are gone, and ranks that have launched fewer operations than their peers.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_formats::telemetry::{RasCommunicator, RasRank, RasSnapshot};
+use railtwin_formats::telemetry::{RasCommunicator, RasRank, RasSnapshot, UNTOLD_ERROR};
 use railtwin_records::{
     Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Suspect, Syndrome,
 };
@@ -105,9 +105,28 @@ fn named(components: &BTreeSet<Component>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
+/// Codes of `ncclResult_t` that are no error of the rank's own: another process or the network failed, and an operation that
+/// is still under way.
+const REMOTE_ERROR: u32 = 6;
+const IN_PROGRESS: u32 = 7;
+
+/// What a code of `ncclResult_t` is (NCCL user guide, Types).
+fn error_words(code: u32) -> &'static str {
+    match code {
+        1 => "a call to CUDA failed",
+        2 => "a call to the system failed",
+        3 => "internal error",
+        4 => "invalid argument",
+        5 => "invalid usage",
+        REMOTE_ERROR => "another process ended or the network failed",
+        _ => "unknown",
+    }
+}
+
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
-    let (mut dead, mut silent, mut wrong) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut dead, mut silent) = (BTreeSet::new(), BTreeSet::new());
+    let mut wrong: BTreeMap<u32, BTreeSet<Component>> = BTreeMap::new();
     for communicator in &snapshot.communicators {
         // A number without a process says who it is in the largest communicator alone.
         let is_world = largest(snapshot).is_some_and(|world| std::ptr::eq(world, communicator));
@@ -119,8 +138,11 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
                 silent.insert(who)
             };
         }
-        for rank in communicator.ranks.iter().filter(|rank| rank.status.async_error != 0) {
-            wrong.insert(component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
+        for rank in
+            communicator.ranks.iter().filter(|rank| ![0, IN_PROGRESS].contains(&rank.status.async_error))
+        {
+            let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
+            wrong.entry(rank.status.async_error).or_default().insert(who);
         }
     }
     silent.retain(|who| !dead.contains(who));
@@ -129,13 +151,7 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
         if who.is_empty() {
             return;
         }
-        let evidence = Evidence {
-            table: "ras",
-            what: format!("{what}: {}", named(&who)),
-            value: who.len() as f64,
-            expected: 0.0,
-            unit: "ranks",
-        };
+        let evidence = seen(what, &who);
         let mut told = finding(syndrome, who.into_iter().collect(), confidence, evidence);
         told.advice = advice.to_owned();
         if syndrome == Syndrome::Crash {
@@ -148,24 +164,60 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
     let lives = "whether the process lives tells a hang from a crash; a host of which all ranks are silent may have \
                  lost its network";
     tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
-    if wrong.is_empty() {
-        return findings;
-    }
-    // Errors of NCCL show at every rank that talked to the one that failed.
-    let many = wrong.len() > 2;
-    let evidence = Evidence {
+    of_errors(wrong, &mut findings);
+    findings
+}
+
+fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
+    Evidence {
         table: "ras",
-        what: format!("ranks that report an asynchronous error: {}", named(&wrong)),
-        value: wrong.len() as f64,
+        what: format!("{what}: {}", named(who)),
+        value: who.len() as f64,
         expected: 0.0,
         unit: "ranks",
-    };
-    let who = if many { Vec::new() } else { wrong.into_iter().collect() };
-    let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { 0.5 }, evidence);
-    told.advice =
-        "an error shows at all ranks that talk to the one that failed: see whose log has the first".into();
+    }
+}
+
+/// Errors by code. One of the rank's own accuses it, where few have one; that others failed follows from whoever is told, and
+/// accuses nobody.
+fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<Finding>) {
+    let victims = wrong.remove(&REMOTE_ERROR);
+    let mut lines: Vec<Evidence> = (wrong.iter())
+        .map(|(&code, who)| match code {
+            UNTOLD_ERROR => seen("ranks that report an asynchronous error", who),
+            code => seen(&format!("ranks that report error {code} of NCCL ({})", error_words(code)), who),
+        })
+        .collect();
+    let is_call = wrong.keys().all(|code| [4, 5].contains(code));
+    let own: BTreeSet<Component> = wrong.into_values().flatten().collect();
+    let follows = victims.map(|who| {
+        seen(&format!("ranks that report error {REMOTE_ERROR} of NCCL ({})", error_words(REMOTE_ERROR)), &who)
+    });
+    if own.is_empty() {
+        let Some(follows) = follows else { return };
+        if let Some(cause) = findings.first_mut() {
+            cause.evidence.push(follows);
+            return;
+        }
+        let mut told = finding(Syndrome::Crash, Vec::new(), 0.0, follows);
+        told.advice = "NCCL saw another process end or the network fail: see which rank's log has another error, and the \
+                       links of those that report it"
+            .into();
+        findings.push(told);
+        return;
+    }
+    // Errors of NCCL show at every rank that talked to the one that failed.
+    let many = own.len() > 2;
+    let who = if many { Vec::new() } else { own.into_iter().collect() };
+    let first = lines.remove(0);
+    let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { 0.5 }, first);
+    told.evidence.extend(lines.into_iter().chain(follows));
+    told.advice = match is_call {
+        true => "NCCL refuses how the program calls it: see that rank's log and program before its host",
+        false => "an error shows at all ranks that talk to the one that failed: see whose log has the first",
+    }
+    .into();
     findings.push(told);
-    findings
 }
 
 /// What one communicator shows of one kind of operation.

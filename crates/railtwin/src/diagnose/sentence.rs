@@ -56,12 +56,7 @@ impl Diagnosed {
                     1 => ", and 1 more finding".to_owned(),
                     count => format!(", and {count} more findings"),
                 };
-                // Of counters and lost probes the syndrome tells nothing.
-                let what = match findings[0].syndrome {
-                    Syndrome::Counter | Syndrome::Unreachable => words::of_finding(findings[0]),
-                    syndrome => syndrome.name().to_owned(),
-                };
-                let share = worst.confidence;
+                let (what, share) = (words::of_finding(findings[0]), worst.confidence);
                 format!("{who}: {what}, confidence {share:.2}{more}")
             }
             None => {

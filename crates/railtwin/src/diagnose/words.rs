@@ -36,6 +36,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::NonCommunicationSlow => steps(finding),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
+        Syndrome::Crash => reported(finding),
         _ => None,
     };
     let told = told.unwrap_or_else(|| known.to_owned());
@@ -49,6 +50,24 @@ pub fn xid(finding: &Finding) -> Option<String> {
     // Names of GPUs have colons, but none before a space.
     let meaning = line.what.split_once(": ").map_or("", |(_, meaning)| meaning);
     Some(format!("Xid {:.0} ({meaning})", line.value))
+}
+
+/// The SXid of an NVSwitch in a line of a log: `SXid 24007 of an NVSwitch, fatal`. Findings rest on fatal ones alone.
+fn switch_xid(finding: &Finding) -> Option<String> {
+    let number = |line: &Evidence| -> Option<u32> {
+        let (_, rest) = line.what.split_once("SXid (")?.1.split_once(')')?;
+        let digits = rest.trim_start_matches([':', ' ']);
+        digits[..digits.find(|one: char| !one.is_ascii_digit()).unwrap_or(digits.len())].parse().ok()
+    };
+    let number = finding.evidence.iter().find_map(number)?;
+    Some(format!("SXid {number} of an NVSwitch, fatal"))
+}
+
+/// An error that NCCL reports of a rank: `reports error 5 of NCCL (invalid usage)`.
+fn reported(finding: &Finding) -> Option<String> {
+    let line = finding.evidence.first().filter(|line| line.table == "ras")?;
+    let (what, _) = line.what.strip_prefix("ranks that report ")?.split_once(": ")?;
+    Some(format!("reports {what}"))
 }
 
 /// Links of ports: down now, or lost and back.
@@ -70,7 +89,7 @@ fn link(finding: &Finding) -> Option<String> {
 fn of_fault(finding: &Finding) -> Option<String> {
     use railtwin_records::Component::{Gpu, Rank};
     if !finding.evidence.is_empty() && finding.evidence.iter().all(|line| line.table == logs::TABLE) {
-        return Some("an error in its log".into());
+        return Some(switch_xid(finding).unwrap_or_else(|| "an error in its log".into()));
     }
     let at_gpu = finding.suspects.iter().all(|suspect| matches!(suspect.component, Gpu(_) | Rank(_)));
     let words = match finding.faults.first()? {
@@ -201,6 +220,25 @@ mod tests {
             "link went down 3 times and came back"
         );
         assert_eq!(words(Counter, &[FaultKind::PauseStorm], &[]), "sends pauses without end");
+        let log = "a.log:7: node1 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36";
+        assert_eq!(
+            words(Counter, &[FaultKind::Crash], &[(logs::TABLE, log, 1.0, 0.0, "")]),
+            "SXid 24007 of an NVSwitch, fatal"
+        );
+        assert_eq!(
+            words(
+                Counter,
+                &[FaultKind::Crash],
+                &[(logs::TABLE, "a.log:7: mce: [Hardware Error]", 1.0, 0.0, "")]
+            ),
+            "an error in its log"
+        );
+        let ras = |what: &'static str| ("ras", what, 1.0, 0.0, "ranks");
+        assert_eq!(
+            words(Syndrome::Crash, &[], &[ras("ranks that report error 5 of NCCL (invalid usage): job/6")]),
+            "reports error 5 of NCCL (invalid usage)"
+        );
+        assert_eq!(words(Syndrome::Crash, &[], &[ras("ranks that RAS holds for dead: job/6")]), "died");
         let share = |share: f64| ("probes", "share of 100 probes lost from a to b", share, 0.0, "");
         assert_eq!(
             words(Unreachable, &[FaultKind::Lossy], &[share(0.2), share(0.2)]),

@@ -4,11 +4,13 @@
 //! [`saturations`] and [`orders`] what a sweep over loads says, [`answer`] all of it, [`page()`] its page.
 //! [`regressions`] fit equation 3 of SAURON to a sweep over shares that leave hosts; [`measured`] and [`fit()`] are for
 //! pairs of hosts beside perftest.
+use std::collections::BTreeMap;
+
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{Idle, IntranodeSpec, Latencies, Measure, PARTS};
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_packetsim::intranode::IntranodeRun;
-use railtwin_scenario::{Scenario, Source, SweepPoint};
+use railtwin_scenario::{Bounds, Scenario, Source, SweepPoint};
 use railtwin_store::Figure;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -29,6 +31,7 @@ use self::saturation::{CARRIED, FILLING};
 pub use self::saturation::{FILLS, LOAD, SHORT_OF, saturations, unsettled};
 use crate::error::Error;
 use crate::question::Question;
+use crate::run::unexpected;
 
 /// What was chosen on each axis.
 pub type Label = Vec<(String, String)>;
@@ -64,16 +67,20 @@ pub struct IntranodeQuestion {
     pub gpus: u64,
     /// Capacity of the links of all GPUs, bit/s.
     pub capacity: f64,
+    /// What figures are expected to be.
+    expect: BTreeMap<String, Bounds>,
     run: IntranodeRun,
 }
 
 /// What came of a point.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Told {
     /// What was chosen on each axis.
     pub label: Label,
     /// What came out.
     pub figures: Vec<Figure>,
+    /// What is not as `[expect]` has it, in words.
+    pub unexpected: Vec<String>,
 }
 
 impl Told {
@@ -103,7 +110,8 @@ impl Question {
         let gpus = hosts * u64::from(model.gpus);
         let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
         let (name, fabric_name) = (scenario.name.clone(), fabric.name().to_owned());
-        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, run })
+        let expect = scenario.expect.clone();
+        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, expect, run })
     }
 
     /// The traffic of all points, with what was chosen on each axis.
@@ -170,7 +178,8 @@ pub fn told(
     let one = |(label, question): &(Label, IntranodeQuestion)| {
         let figures = question.figures(&question.run());
         progress();
-        Told { label: label.clone(), figures }
+        let unexpected = unexpected(&question.expect, &figures).iter().map(ToString::to_string).collect();
+        Told { label: label.clone(), figures, unexpected }
     };
     match side_by_side {
         true => asked.par_iter().map(one).panic_fuse().collect(),

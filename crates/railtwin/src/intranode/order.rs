@@ -70,6 +70,7 @@ mod tests {
         Told {
             label: vec![(LOAD.to_owned(), load.to_owned())],
             figures: figures.map(|(name, value)| Figure::new(name, value, "s")).collect(),
+            ..Told::default()
         }
     }
 
@@ -87,6 +88,6 @@ mod tests {
         let parts: Vec<_> = orders(&points).remove(0).parts.iter().map(|one| one.part).collect();
         assert_eq!(parts, ["target_nic", "inter"]);
         assert_eq!(order.messages, "inter");
-        assert!(orders(&[Told { label: Vec::new(), figures: Vec::new() }]).is_empty());
+        assert!(orders(&[Told::default()]).is_empty());
     }
 }

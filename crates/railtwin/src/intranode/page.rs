@@ -175,6 +175,7 @@ mod tests {
         Told {
             label: label.map(|(axis, value)| (axis.to_owned(), value.to_owned())).to_vec(),
             figures: figures.map(|(name, value, unit)| Figure::new(name, value, unit)).collect(),
+            ..Told::default()
         }
     }
 

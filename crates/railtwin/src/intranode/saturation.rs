@@ -69,6 +69,7 @@ mod tests {
         Told {
             label: label.map(|(axis, value)| (axis.to_owned(), value.to_owned())).to_vec(),
             figures: vec![Figure::new(CARRIED[1], carried, "")],
+            ..Told::default()
         }
     }
 
@@ -87,10 +88,10 @@ mod tests {
         settled.figures.push(Figure::new(FILLING[1], 0.01, ""));
         settled.figures.push(Figure::new(FILLING[3], -0.1, ""));
         assert_eq!(unsettled(&[settled, filling.clone()]).collect::<Vec<_>>(), [&filling]);
-        let empty = Told { label: points[0].label.clone(), figures: Vec::new() };
+        let empty = Told { label: points[0].label.clone(), ..Told::default() };
         assert!(saturations(&[empty]).is_empty(), "nothing was offered");
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].1, found[1].1), (Some(0.2), None));
-        assert!(saturations(&[Told { label: Vec::new(), figures: Vec::new() }]).is_empty());
+        assert!(saturations(&[Told::default()]).is_empty());
     }
 }

@@ -141,8 +141,12 @@ impl Points {
 /// no load is, where none does it.
 fn add_saturations(points: &mut Vec<Point>) {
     let ran = points.iter().filter(|point| !point.figures.is_empty());
-    let told: Vec<Told> =
-        ran.map(|point| Told { label: point.label.clone(), figures: point.figures.clone() }).collect();
+    let told = |point: &Point| Told {
+        label: point.label.clone(),
+        figures: point.figures.clone(),
+        unexpected: Vec::new(),
+    };
+    let told: Vec<Told> = ran.map(told).collect();
     for (label, load) in saturations(&told) {
         let figures = vec![Figure::new("saturation_load", load.unwrap_or(2.0), "ratio")];
         points.push(Point { label, figures });

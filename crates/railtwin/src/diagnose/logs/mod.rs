@@ -59,6 +59,7 @@ pub fn of_logs(
     findings.extend(found);
     notes.extend(told);
     findings.extend(of_devices(&events, &who, now_ns));
+    notes.extend(of_switches(&events, &who));
     (findings, notes)
 }
 
@@ -307,6 +308,25 @@ fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
         one
     };
     told.into_iter().map(one).collect()
+}
+
+/// Errors of NVSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.
+fn of_switches(events: &[Said<'_>], who: &Who<'_>) -> Option<String> {
+    let mut hosts: BTreeMap<String, (usize, BTreeSet<u32>)> = BTreeMap::new();
+    for (_, event) in events {
+        if let LogSays::Kernel(KernelEvent::SwitchXid { number, fatal: false, .. }) = &event.what {
+            let told = hosts.entry(who.host_of(event)).or_default();
+            told.0 += 1;
+            told.1.insert(*number);
+        }
+    }
+    let one = |(host, (count, numbers)): (&String, &(usize, BTreeSet<u32>))| {
+        let numbers: Vec<String> = numbers.iter().take(4).map(u32::to_string).collect();
+        format!("{host}: {count} (SXid {})", numbers.join(", "))
+    };
+    let told: Vec<String> = hosts.iter().take(8).map(one).collect();
+    let more = if hosts.len() > told.len() { ", …" } else { "" };
+    (!told.is_empty()).then(|| format!("errors of NVSwitches that are not fatal: {}{more}", told.join("; ")))
 }
 
 /// Hosts that lines name, for [`Finding`]s and counters alike.

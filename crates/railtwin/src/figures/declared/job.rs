@@ -57,7 +57,7 @@ declare! {
     /// Time in which a queue pair of the job waited for an answer that a fault kept away, from the loss of its path, in
     /// packets the last answer before it, to the answer that ends the wait.
     STALL_TIME = "stall_time": Seconds, Less;
-    /// `time_lost` over the length of the run.
+    /// `time_lost` over the length of the run; below 0 where steps after the fault are shorter than those before it.
     TIME_LOST_SHARE = "time_lost_share": Share, Less;
     /// One less throughput after the fault over that before it, in steps that neither stalled nor saw a repair.
     THROUGHPUT_LOSS = "throughput_loss": Share, Less;
