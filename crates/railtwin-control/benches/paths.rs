@@ -41,6 +41,7 @@ fn allocation(c: &mut Criterion) {
         ("hpn", hpn(true), 136, Seeds::PerTier),
         ("hpn/seed-per-switch", hpn(true), 136, Seeds::PerSwitch),
         ("hpn/no-planes", hpn(false), 136, Seeds::PerTier),
+        ("hpn/no-planes/seed-per-switch", hpn(false), 136, Seeds::PerSwitch),
         ("leaf-spine", leaves, 16, Seeds::PerTier),
         ("dcn-plus/one-pod", dcn_plus(1), 16, Seeds::PerTier),
         // Three tiers: half of all hosts on is another pod.
