@@ -168,6 +168,7 @@ fn the_state_of_a_real_job_names_who_misses_and_who_reports_an_error() {
     assert_eq!((status, accused(&answer)), (1, vec!["job/7".to_owned(), "job/6".to_owned()]), "{answer}");
     assert_eq!(answer["findings"][1]["confidence"], json!(0.5), "{answer}");
     let told = railtwin(&["diagnose", &file]);
+    assert!(told.out.starts_with("rank job/7: does not answer RAS, confidence 0.80"), "{}", told.out);
     assert!(told.out.contains("rank job/6: reports error 5 of NCCL (invalid usage)"), "{}", told.out);
     let (status, answer) = diagnose(&[&shown(&ours("ras_inspector/inspector_sample.jsonl"))]);
     assert_eq!((status, &answer["findings"]), (0, &json!([])), "{answer}");

@@ -36,7 +36,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::NonCommunicationSlow => steps(finding),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
-        Syndrome::Crash => reported(finding),
+        Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding),
         _ => None,
     };
     let told = told.unwrap_or_else(|| known.to_owned());
@@ -63,11 +63,14 @@ fn switch_xid(finding: &Finding) -> Option<String> {
     Some(format!("SXid {number} of an NVSwitch, fatal"))
 }
 
-/// An error that NCCL reports of a rank: `reports error 5 of NCCL (invalid usage)`.
+/// What RAS tells of a rank: `does not answer RAS`, `reports error 5 of NCCL (invalid usage)`.
 fn reported(finding: &Finding) -> Option<String> {
     let line = finding.evidence.first().filter(|line| line.table == "ras")?;
-    let (what, _) = line.what.strip_prefix("ranks that report ")?.split_once(": ")?;
-    Some(format!("reports {what}"))
+    let (what, _) = line.what.strip_prefix("ranks that ")?.split_once(": ")?;
+    match what.strip_prefix("report ") {
+        Some(error) => Some(format!("reports {error}")),
+        None => Some(format!("does {}", what.strip_prefix("do ")?)),
+    }
 }
 
 /// Links of ports: down now, or lost and back.
@@ -239,6 +242,14 @@ mod tests {
             "reports error 5 of NCCL (invalid usage)"
         );
         assert_eq!(words(Syndrome::Crash, &[], &[ras("ranks that RAS holds for dead: job/6")]), "died");
+        assert_eq!(
+            words(NonCommunicationHang, &[], &[ras("ranks that do not answer RAS: job/6")]),
+            "does not answer RAS"
+        );
+        assert_eq!(
+            words(NonCommunicationHang, &[], &[ras("ranks that have launched fewer all-reduces: job/6")]),
+            "the others wait for it"
+        );
         let share = |share: f64| ("probes", "share of 100 probes lost from a to b", share, 0.0, "");
         assert_eq!(
             words(Unreachable, &[FaultKind::Lossy], &[share(0.2), share(0.2)]),
