@@ -173,3 +173,24 @@ fn the_state_of_a_real_job_names_who_misses_and_who_reports_an_error() {
     let (status, answer) = diagnose(&[&shown(&ours("ras_inspector/inspector_sample.jsonl"))]);
     assert_eq!((status, &answer["findings"]), (0, &json!([])), "{answer}");
 }
+
+/// The text tells no code: beside a process that is gone an error may be what its peers see.
+#[test]
+fn an_error_without_its_code_follows_from_who_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let rank = "  Rank 3 -- GPU 3 managed by process 8 on node h1\n\n";
+    let text = |gone: &str| {
+        ras_text(6650).replace(
+            "Errors\n======\n\n",
+            &format!("Errors\n======\n\n{gone}#0-0 (27a079b828ff1a75) ERROR\n  Asynchronous error on 1 rank\n{rank}"),
+        )
+    };
+    let alone = written(folder.path(), "ras.txt", &text(""));
+    assert!(accused(&diagnose(&[&alone]).1).contains(&"job/3".to_owned()));
+    let gone = "#0-0 (27a079b828ff1a75) INCOMPLETE\n  Missing communicator data from 1 rank\n\
+                \x20 Rank 6 -- GPU 6 managed by process 11 on node h1\n\n";
+    let beside = written(folder.path(), "ras.txt", &text(gone));
+    let (_, answer) = diagnose(&[&beside]);
+    let named = accused(&answer);
+    assert!(named.contains(&"job/6".to_owned()) && !named.contains(&"job/3".to_owned()), "{answer}");
+}

@@ -43,22 +43,8 @@ pub fn of_one_delay(findings: Vec<Finding>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use railtwin_records::{Component, Evidence, Suspect};
-
-    fn finding(syndrome: Syndrome, suspects: &[Component]) -> Finding {
-        let suspects = suspects.iter().cloned().map(|component| Suspect { component, share: 0.8 }).collect();
-        Finding {
-            at_ns: 9,
-            since_ns: 1,
-            syndrome,
-            faults: Vec::new(),
-            suspects,
-            confidence: 0.8,
-            severity: 0.2,
-            evidence: Vec::new(),
-            advice: String::new(),
-        }
-    }
+    use crate::join::tests::finding;
+    use railtwin_records::{Component, Evidence};
 
     #[test]
     fn longer_delays_of_one_component_are_one_finding_and_no_surer() {

@@ -181,10 +181,17 @@ fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
 /// Errors by code. One of the rank's own accuses it, where few have one; that others failed follows from whoever is told, and
 /// accuses nobody.
 fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<Finding>) {
+    const UNTOLD: &str = "ranks that report an asynchronous error";
+    // Beside ranks that are gone an error without its code is what their peers see.
+    if let Some(cause) = findings.first_mut()
+        && let Some(who) = wrong.remove(&UNTOLD_ERROR)
+    {
+        cause.evidence.push(seen(UNTOLD, &who));
+    }
     let victims = wrong.remove(&REMOTE_ERROR);
     let mut lines: Vec<Evidence> = (wrong.iter())
         .map(|(&code, who)| match code {
-            UNTOLD_ERROR => seen("ranks that report an asynchronous error", who),
+            UNTOLD_ERROR => seen(UNTOLD, who),
             code => seen(&format!("ranks that report error {code} of NCCL ({})", error_words(code)), who),
         })
         .collect();
