@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
 
 /// What is said of some files, each with its name.
-fn of(files: &[(&str, &str)]) -> Diagnosed {
+pub(super) fn of(files: &[(&str, &str)]) -> Diagnosed {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -15,7 +15,7 @@ fn of(files: &[(&str, &str)]) -> Diagnosed {
     diagnose(Inputs::read(&[folder.path().to_owned()], "job").unwrap(), None, "job").unwrap()
 }
 
-fn accused(told: &Diagnosed) -> Vec<String> {
+pub(super) fn accused(told: &Diagnosed) -> Vec<String> {
     let accusing = told.findings.iter().filter(|finding| finding.accuses());
     accusing
         .map(|one| format!("{} {}", one.suspects[0].component.kind(), one.suspects[0].component.name()))
@@ -85,91 +85,6 @@ fn a_gpu_off_its_bus_is_the_cause_of_what_its_host_does_to_others() {
     let told = of(&[("train.log", &text), ("syslog", kernel)]);
     assert_eq!(accused(&told), ["gpu gpu-2/gpu-3"], "{:?}", told.screen());
     assert!(told.findings[0].evidence.iter().any(|line| line.what.contains("Xid")), "{:?}", told.findings[0]);
-}
-
-fn state(rank: u32, enqueued: u32, completed: u32, failed: bool) -> String {
-    let at = format!(
-        "[rank{rank}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]"
-    );
-    if failed {
-        format!(
-            "[rank{rank}]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: \
-             WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=9, NumelOut=9, Timeout(ms)=600000) ran for 600020 milliseconds before \
-             timing out.\n{at} Exception (either an error or timeout) detected by watchdog at work: 808, last enqueued NCCL work: \
-             {enqueued}, last completed NCCL work: {completed}.\n"
-        )
-    } else {
-        format!(
-            "{at} Received a dump signal due to a collective timeout from  rank 0 and we will try our best to dump the debug info. \
-             Last enqueued NCCL work: {enqueued}, last completed NCCL work: {completed}.This is most likely caused by incorrect \
-             usages of collectives\n"
-        )
-    }
-}
-
-#[test]
-fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
-    let waiting = |but: &[u32]| -> String {
-        (0..8).filter(|rank| !but.contains(rank)).map(|rank| state(rank, 811, 807, true)).collect()
-    };
-    let told = of(&[("train.log", &(waiting(&[5]) + &state(5, 807, 807, false)))]);
-    assert_eq!(accused(&told), ["rank job/5"], "{:?}", told.screen());
-    assert!(
-        told.findings[0].evidence[0].what.contains("all-reduce of default_pg 0"),
-        "{:?}",
-        told.findings[0]
-    );
-    // All are in it, and one says nothing: nobody is named, and it is no job that is well.
-    // Where the set is more than half of the ranks it is evidence alone.
-    let sets = [(waiting(&[]), 0, "0, 1, 2, 3, 4, 5, 6, 7"), (waiting(&[5]), 1, "5")];
-    for (text, suspects, set) in sets {
-        let told = of(&[("train.log", &text)]);
-        assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
-        assert_eq!(told.findings[0].suspects.len(), suspects, "{:?}", told.findings[0]);
-        let first = &told.findings[0].evidence[0].what;
-        assert!(first.ends_with(&format!(": {set}")), "{first}");
-    }
-    // Two are behind, of which one may wait for the other in a group of which nothing is said.
-    let told =
-        of(&[("train.log", &(waiting(&[5, 6]) + &state(5, 807, 807, false) + &state(6, 807, 807, false)))]);
-    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
-}
-
-/// The line alone, as PyTorch up to 2.2 and a log that was cut to such lines have it.
-fn waited(rank: u32, prefix: &str) -> String {
-    format!(
-        "{prefix}[E ProcessGroupNCCL.cpp:475] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=20, \
-         OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1803120 milliseconds before timing out.\n"
-    )
-}
-
-#[test]
-fn a_timeout_without_states_of_groups_is_a_hang_that_accuses_nobody() {
-    let text: String = [0, 1, 3].map(|rank| waited(rank, "")).concat();
-    let told = of(&[("worker.out", &text)]);
-    assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
-    assert_eq!(told.findings.len(), 1);
-    let finding = &told.findings[0];
-    assert_eq!(finding.syndrome.name(), "communication-hang");
-    assert!(finding.suspects.is_empty(), "{finding:?}");
-    let said: Vec<&str> = finding.evidence.iter().map(|line| line.what.as_str()).collect();
-    assert_eq!(said[0], "ranks that waited in all-reduce 20 until its time of 1803 s was over: 0, 1, 3");
-    assert!(said[1].starts_with("ranks below 3") && said[1].ends_with(": 2"), "{said:?}");
-    // Ranks of a part of the job: those before are not told of it, and a second line has the group.
-    let again = "[rank9]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1484] [PG ID 1 PG GUID 5(mesh_dp) Rank 1] Process group watchdog \
-                 thread terminated with exception: [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=20, \
-                 OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1803120 milliseconds before timing out.\n";
-    let told = of(&[("worker.out", &(waited(1, "[rank9]:") + again))]);
-    let said: Vec<&str> = told.findings[0].evidence.iter().map(|line| line.what.as_str()).collect();
-    assert_eq!(
-        said,
-        ["ranks that waited in all-reduce 20 of mesh_dp 5 until its time of 1803 s was over: 9"]
-    );
-    assert!(!told.is_well());
-    // What keeps the job from going on is told alone: its watchdogs say what follows from it.
-    let kernel = "[90000.0] NVRM: Xid (PCI:0000:4b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n";
-    let told = of(&[("worker.out", &text), ("dmesg_gpu-2.txt", kernel)]);
-    assert_eq!((accused(&told).len(), told.findings.len()), (1, 1), "{:?}", told.screen());
 }
 
 #[test]

@@ -47,4 +47,5 @@ mod silent_keys;
 mod storage;
 mod telemetry;
 mod tenants;
+mod watchdog;
 mod wiring;

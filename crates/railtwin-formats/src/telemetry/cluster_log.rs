@@ -10,7 +10,7 @@ use super::kernel_log::{self, KernelEvent, pci_address};
 use super::log_time::{self, LogTime};
 use super::names::file_name;
 use super::nccl_log::{self, NcclEvent};
-use super::watchdog::{self, WatchdogState, WatchdogTimeout};
+use super::watchdog::{self, WatchdogMember, WatchdogState, WatchdogTimeout};
 use super::{Hints, input};
 use crate::error::FormatError;
 
@@ -63,6 +63,8 @@ pub struct ClusterLog {
     pub timeouts: Vec<WatchdogTimeout>,
     /// How far ranks were when one did, by rank and group the last that was said.
     pub states: Vec<WatchdogState>,
+    /// Ranks of process groups, as they say when they make these.
+    pub members: Vec<WatchdogMember>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -193,6 +195,7 @@ impl Reading {
             // What ends the process says it again.
             let same = |known: &WatchdogTimeout| {
                 (known.rank, known.sequence, &known.kind) == (timeout.rank, timeout.sequence, &timeout.kind)
+                    && known.elements.zip(timeout.elements).is_none_or(|(one, other)| one == other)
             };
             match self.log.timeouts.iter_mut().rev().take(64).find(|known| same(known)) {
                 // Only the second time tells the process group.
@@ -242,6 +245,10 @@ impl Reading {
     }
 
     fn process_group(&mut self, line: &str, number: u64) {
+        if let Some(member) = watchdog::member(line) {
+            self.log.members.push(member);
+            return;
+        }
         if line.contains("Stack trace of the failed collective:") {
             self.stack = Some(watchdog::rank_of_prefix(line));
             return;

@@ -117,7 +117,7 @@ pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv};
 pub use sysfs::{decode_sysfs, devices_of_sysfs, host_of_sysfs, place_in_sysfs};
 pub use tcp_info::parse_ss;
-pub use watchdog::{WatchdogState, WatchdogTimeout};
+pub use watchdog::{WatchdogMember, WatchdogState, WatchdogTimeout};
 pub use xpu_timer::{XpuTimerGauge, XpuTimerRank, XpuTimerSnapshot};
 
 /// What times of operations are worth, the best first.

@@ -27,6 +27,8 @@ pub struct WatchdogTimeout {
     pub sequence: Option<u64>,
     /// What it does, in the words of records; empty where it is not told.
     pub kind: String,
+    /// Elements that it takes in and gives out at this rank, where the line tells.
+    pub elements: Option<[u64; 2]>,
     /// How long it ran, in milliseconds.
     pub ran_ms: Option<u64>,
     /// Where in the program it was asked for, where the log has it.
@@ -66,6 +68,28 @@ impl WatchdogState {
     pub fn is_of_all(&self) -> bool {
         self.description == "default_pg" || self.description.is_empty() && self.group == "0"
     }
+}
+
+/// A rank of a process group, as it says when it makes the group (`TORCH_CPP_LOG_LEVEL=INFO`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchdogMember {
+    /// Rank in the job.
+    pub rank: u32,
+    /// Rank in the group.
+    pub group_rank: u32,
+    /// The group: its name over all ranks, else its number in this process.
+    pub group: String,
+    /// Ranks of the group.
+    pub size: u32,
+}
+
+/// The rank of a process group that a line tells of:
+/// `[PG ID 1 PG GUID 5 Rank 3] ProcessGroupNCCL initialization options: size: 4, global rank: 7, TIMEOUT(ms): 600000, …`.
+pub(crate) fn member(text: &str) -> Option<WatchdogMember> {
+    let (_, said) = text.split_once("ProcessGroupNCCL initialization options: ")?;
+    let (group, _, group_rank) = group(text)?;
+    let (rank, size) = (number(said, "global rank: ")?, number(said, "size: ")?);
+    (group_rank < size).then_some(WatchdogMember { rank, group_rank, group, size })
 }
 
 /// The rank of the job that a prefix names.
@@ -183,6 +207,7 @@ pub(crate) fn timeout(line: u64, text: &str) -> WatchdogTimeout {
     let (of_job, group) = (rank_of_prefix(text), group(text));
     let of_group = number(text, "[Rank ").or(group.as_ref().map(|(_, _, rank)| *rank));
     let group = group.map(|(name, description, _)| (name, description));
+    let elements = number(text, "NumelIn=").zip(number(text, "NumelOut="));
     let kind = text.split_once("OpType=").map(|(_, rest)| rest.split([',', ')']).next().unwrap_or_default());
     WatchdogTimeout {
         rank: of_job.or(of_group),
@@ -190,6 +215,7 @@ pub(crate) fn timeout(line: u64, text: &str) -> WatchdogTimeout {
         group,
         sequence: number(text, "SeqNum="),
         kind: kind.map(operation_kind).unwrap_or_default(),
+        elements: elements.map(|(taken, given)| [taken, given]),
         ran_ms: number(text, "ran for "),
         frame: None,
         line,
@@ -222,7 +248,9 @@ mod tests {
         let old = "[E ProcessGroupNCCL.cpp:828] [Rank 0] Watchdog caught collective operation timeout: \
                    WorkNCCL(OpType=_ALLGATHER_BASE, Timeout(ms)=1800000) ran for 1800116 milliseconds before timing out.";
         assert_eq!(timeout(2, new).words(), "rank 3: all-reduce 5 ran for 600 s, then its time was over");
+        assert_eq!(timeout(2, &new.replace("NumelOut=1", "NumelOut=8")).elements, Some([1, 8]));
         let old = timeout(3, old);
+        assert_eq!(old.elements, None);
         assert_eq!((old.rank, old.kind.as_str(), old.sequence, old.line), (Some(0), "all-gather", None, 3));
         assert_eq!((old.group_rank, old.group), (Some(0), None));
         let again = "[rank9]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:1484] [PG ID 1 PG GUID 5(mesh_dp) Rank 3] Process group watchdog \
@@ -280,6 +308,12 @@ mod tests {
             assert_eq!(said(text), Some(wanted), "{text}");
         }
         assert_eq!(said("[PG 0 Rank 1] Process group watchdog thread terminated with exception: x"), None);
+        let begun = "I0527 15:16:51.665375 58626 ProcessGroupNCCL.cpp:869] [PG ID 1 PG GUID 5 Rank 2] ProcessGroupNCCL \
+                     initialization options: size: 8, global rank: 18, TIMEOUT(ms): 600000, USE_HIGH_PRIORITY_STREAM: 0";
+        let wanted = WatchdogMember { rank: 18, group_rank: 2, group: "5".to_owned(), size: 8 };
+        assert_eq!(member(begun), Some(wanted));
+        // A rank that its group has no place for is no rank of it.
+        assert_eq!(member(&begun.replace("size: 8", "size: 2")), None);
         assert_eq!(
             own_frame("#2 sample_tokens from /opt/vllm/gpu_model_runner.py:4215").as_deref(),
             Some("sample_tokens (/opt/vllm/gpu_model_runner.py:4215)")
@@ -303,6 +337,7 @@ mod tests {
             let line = format!("{before}{SAYS}{rest}");
             let _ = timeout(1, &line).words();
             let _ = state(1, &format!("{before}[PG ID 0 PG GUID {rest} last enqueued work: 3 {rest} last completed work: 1"));
+            let _ = member(&format!("[PG 0 Rank 1] ProcessGroupNCCL initialization options: {rest}size: 3{rest}global rank: 1"));
             let _ = (cuda_error(&line), own_frame(&line), is_frame(&line));
         }
     }

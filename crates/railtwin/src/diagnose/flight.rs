@@ -11,7 +11,7 @@ pub(super) const WHOLE: [&str; 4] = ["all-reduce", "all-gather", "reduce-scatter
 
 /// Collectives of which the larger side, input or output, is of as many bytes at all ranks, however uneven their parts are.
 /// A root that gathers or scatters has more than the others, and of an all-to-all each rank has its own.
-const SAME_SIZE: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"];
+pub(super) const SAME_SIZE: [&str; 5] = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"];
 
 /// What PyTorch calls the group of all ranks.
 const WORLD: &str = "default_pg";
@@ -19,7 +19,7 @@ const WORLD: &str = "default_pg";
 pub(super) const RANKS_MOST: u32 = 1 << 20;
 
 /// Kinds of collectives that logs and dumps name alike.
-const NAMED: [&str; 9] = [
+pub(super) const NAMED: [&str; 9] = [
     "all-reduce",
     "all-gather",
     "reduce-scatter",

@@ -4,10 +4,12 @@
 //! * `counters`: what a kernel or NCCL says of a GPU, a link or memory, as readings of counters: the rules of counters judge
 //!   them as they judge those of exporters.
 //! * `lines`: which lines those were.
+//! * `members`: which ranks process groups have.
 //! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
 //! * errors between hosts: [`railtwin_diagnosis::ends`].
 mod counters;
 mod lines;
+mod members;
 mod standstill;
 mod who;
 

@@ -2,22 +2,26 @@
 //!
 //! A line tells of one process group what its rank put last on a stream and what ended last. That is less than a dump has:
 //! what a rank does in other groups is not told. So nobody is named unless exactly one rank is behind and all ranks of the
-//! group say how far they are; everything else is a set.
+//! group say how far they are, or it calls another operation than most of its group under one number; everything else is a
+//! set. Who is of a group is known as far as lines tell ([`members`]): that all have come is not said where it is not.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::hang::dumps::{
     DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
 };
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent, WatchdogState, WatchdogTimeout};
-use railtwin_records::{Evidence, FaultKind, Finding, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
-use super::super::flight::{RANKS_MOST, WHOLE};
+use super::super::flight::{NAMED as COLLECTIVES, RANKS_MOST, SAME_SIZE, WHOLE};
+use super::members::{self, Key, Members};
 
 /// Confidence in the one rank that is behind.
 const SURE: f64 = 0.8;
 /// Confidence in a set.
 const SET: f64 = 0.45;
 
+/// What some ranks of a group do with each other, or may: a coalesced call is of either kind.
+const ONE_TO_ONE: [&str; 5] = ["send", "receive", "send-receive", "coalesced", "unknown"];
 /// Ranks that a line names.
 const NAMED: usize = 8;
 
@@ -36,14 +40,25 @@ pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec
     if timeouts.is_empty() || states.is_empty() {
         return (Vec::new(), Vec::new());
     }
-    let dumps = dumps_of(logs, &states, &timeouts);
-    let (mut findings, mut notes) = findings_of_dumps(&dumps, job);
+    let all = AsDumps::of(logs, &states, &timeouts);
+    let dumps = &all.dumps;
+    let (mut findings, mut notes) = findings_of_dumps(dumps, job);
+    if !all.knows_all() {
+        // That all have come says only who knows who all are.
+        let within = findings.iter_mut().filter(|one| one.syndrome == Syndrome::CommunicationHang);
+        within.for_each(|finding| all.tell_unknown(finding, job));
+    }
     let named = findings.iter().filter(|one| one.accuses()).count();
     // Ranks of a group of which not all say how far they are, and groups of which nothing is said.
     let spoke: BTreeSet<u32> = dumps.dumps.iter().map(|dump| dump.rank).collect();
     let all_spoke = dumps.groups.iter().all(|group| group.ranks.iter().all(|rank| spoke.contains(rank)));
-    let confidence = if named == 1 && all_spoke && dumps.groups.len() == 1 { SURE } else { SET };
+    let is_one = named == 1 && dumps.groups.len() == 1;
+    let mut is_less = false;
     for finding in &mut findings {
+        // Who calls something else does so whatever other groups do.
+        let is_sure = all_spoke && (is_one || finding.syndrome == Syndrome::Mismatch);
+        let confidence = if is_sure { SURE } else { SET };
+        is_less |= finding.accuses() && !is_sure;
         finding.confidence = finding.confidence.min(confidence);
         let sum: f64 = finding.suspects.iter().map(|suspect| suspect.share).sum();
         if sum > finding.confidence {
@@ -51,7 +66,7 @@ pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec
         }
         finding.evidence.iter_mut().for_each(|line| line.table = super::TABLE);
     }
-    if confidence < SURE && named > 0 {
+    if is_less {
         notes.push(
             "lines of the watchdog tell of some groups only how far ranks are: dumps of the Flight Recorder \
              (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT) would prove who it is"
@@ -65,18 +80,28 @@ pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec
 /// ranks are, and a log may have been cut to these lines. It names nobody: who waits is no culprit, and of whom there is no
 /// line the log may only not be given.
 pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
-    type Operation<'a> = (Option<&'a (String, String)>, Option<u64>, &'a str);
+    type Operation<'a> = (Option<&'a (String, String)>, Option<u64>, &'a str, Option<String>);
     let mut waited: BTreeMap<Operation<'_>, Vec<&WatchdogTimeout>> = BTreeMap::new();
     for timeout in logs.iter().flat_map(|(_, log)| &log.timeouts) {
-        let operation = (timeout.group.as_ref(), timeout.sequence, timeout.kind.as_str());
+        let call = Some(called(timeout, true)).filter(|call| *call != timeout.kind);
+        let operation = (timeout.group.as_ref(), timeout.sequence, timeout.kind.as_str(), call);
         waited.entry(operation).or_default().push(timeout);
     }
     if waited.is_empty() {
         return None;
     }
+    // Who waits under one number, whatever it called there; without the group these may be different groups.
+    let mut of_number: BTreeMap<_, (usize, BTreeSet<u32>)> = BTreeMap::new();
+    for ((group, sequence, ..), of) in &waited {
+        let (calls, ranks) = of_number.entry((*group, *sequence)).or_default();
+        *calls += 1;
+        ranks.extend(of.iter().filter_map(|one| one.rank));
+    }
     let mut said = Vec::new();
-    for ((group, sequence, kind), of) in waited {
+    for ((group, sequence, kind, call), of) in waited {
+        let (calls, in_any) = &of_number[&(group, sequence)];
         let kind = if kind.is_empty() { "an operation" } else { kind };
+        let size = call.as_deref().and_then(|call| call.strip_prefix(kind)).filter(|_| *calls > 1);
         let number = sequence.map_or(String::new(), |number| format!(" {number}"));
         let group = group.map_or(String::new(), |(name, purpose)| match purpose.is_empty() {
             true => format!(" of process group {name}"),
@@ -89,7 +114,8 @@ pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
         let ranks: BTreeSet<u32> = of.iter().filter_map(|one| one.rank).collect();
         let names = if ranks.is_empty() { "not told".to_owned() } else { few(&ranks) };
         let what = format!(
-            "ranks that waited in {kind}{number}{group} until its time{ran} was over{frame}: {names}"
+            "ranks that waited in {kind}{number}{}{group} until its time{ran} was over{frame}: {names}",
+            size.unwrap_or_default()
         );
         // A line without a rank is one of one rank at least.
         said.push(evidence(what, ranks.len().max(1)));
@@ -97,7 +123,7 @@ pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
         // all below are of the group.
         let is_first = of.iter().all(|one| one.rank.is_some() && one.rank == one.group_rank);
         let last = ranks.last().copied().filter(|last| is_first && *last < RANKS_MOST);
-        let silent: BTreeSet<u32> = (0..last.unwrap_or(0)).filter(|rank| !ranks.contains(rank)).collect();
+        let silent: BTreeSet<u32> = (0..last.unwrap_or(0)).filter(|rank| !in_any.contains(rank)).collect();
         if !silent.is_empty() {
             let what = format!(
                 "ranks below {} of which no such line is given: they had not come to it or are gone, or their logs are not \
@@ -137,70 +163,179 @@ fn few(ranks: &BTreeSet<u32>) -> String {
     names.join(", ")
 }
 
-fn dumps_of(
-    logs: &[(String, ClusterLog)],
-    states: &[&WatchdogState],
-    timeouts: &[&WatchdogTimeout],
-) -> Dumps {
-    let mut dumps = Dumps::default();
-    // Groups by name; one whose ranks do not fit together is several of one name, and none.
-    let mut members: BTreeMap<(&str, &str), BTreeMap<u32, BTreeSet<u32>>> = BTreeMap::new();
-    for state in states {
-        let of = members.entry((&state.group, &state.description)).or_default();
-        of.entry(state.group_rank).or_default().extend(state.rank);
-    }
-    members.retain(|_, of| of.values().all(|ranks| ranks.len() == 1));
-    let world = world(logs);
-    let mut row_of: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for (key, of) in &members {
-        let is_of_all = states
-            .iter()
-            .any(|state| (state.group.as_str(), state.description.as_str()) == *key && state.is_of_all());
-        let mut ranks: BTreeSet<u32> = of.values().flatten().copied().collect();
-        if is_of_all {
-            // A number that no rank of the job can have is no reason to make so many.
-            let most = ranks.last().map_or(0, |last| last + 1).max(world.unwrap_or(0)).min(RANKS_MOST);
-            ranks.extend(0..most);
+/// Groups and ranks as dumps have them, the groups of which not all ranks are known, and ranks of groups that are not.
+struct AsDumps<'a> {
+    dumps: Dumps,
+    members: BTreeMap<Key<'a>, Members>,
+    rows: BTreeMap<Key<'a>, usize>,
+}
+
+impl<'a> AsDumps<'a> {
+    fn of(
+        logs: &'a [(String, ClusterLog)],
+        states: &[&'a WatchdogState],
+        timeouts: &[&WatchdogTimeout],
+    ) -> Self {
+        let mut dumps = Dumps::default();
+        let members = members::members(logs, states, timeouts, world(logs));
+        let mut rows: BTreeMap<Key<'_>, usize> = BTreeMap::new();
+        for (&key, of) in &members {
+            rows.insert(key, dumps.groups.len());
+            let (name, description) = (key.0.to_owned(), key.1.to_owned());
+            dumps.groups.push(DumpedGroup { name, description, ranks: of.ranks.iter().copied().collect() });
         }
-        row_of.insert(*key, dumps.groups.len());
-        let (name, description) = (key.0.to_owned(), key.1.to_owned());
-        dumps.groups.push(DumpedGroup { name, description, ranks: ranks.into_iter().collect() });
+        // Where some lines tell how many elements there are and others do not, these are not compared.
+        let are_sized = timeouts.iter().all(|one| one.elements.is_some());
+        let mut of_rank: BTreeMap<u32, RankDump> = BTreeMap::new();
+        for state in states {
+            let (Some(rank), Some(&group)) =
+                (state.rank, rows.get(&(state.group.as_str(), state.description.as_str())))
+            else {
+                continue;
+            };
+            let dump = of_rank.entry(rank).or_insert_with(|| RankDump { rank, ..RankDump::default() });
+            dump.status.insert(group, (state.enqueued, state.completed));
+            let failed = state.failed.filter(|failed| state.completed.is_none_or(|ended| ended < *failed));
+            let Some(sequence) = failed else { continue };
+            let own: Vec<&WatchdogTimeout> =
+                timeouts.iter().copied().filter(|one| members::is_of(one, state)).collect();
+            // What it is, others may have said of the same number.
+            let of_number = || timeouts.iter().copied().find(|one| one.sequence == Some(sequence));
+            let kind = own.first().copied().or_else(of_number).map_or("", |one| one.kind.as_str());
+            let work = match kind {
+                kind if WHOLE.contains(&kind) => Work::Whole,
+                // With whom, the line does not tell; and these have numbers of their own.
+                kind if ONE_TO_ONE.contains(&kind) => Work::Peers(BTreeSet::new()),
+                _ => Work::Partial,
+            };
+            // Two of one number are of two groups, and nothing tells which is of this one.
+            let call = match own[..] {
+                [one] if COLLECTIVES.contains(&one.kind.as_str()) => Some(called(one, are_sized)),
+                _ => None,
+            };
+            dump.operations.push(DumpedOperation {
+                group,
+                sequence,
+                record: sequence,
+                work,
+                name: if kind.is_empty() { "an operation".to_owned() } else { kind.to_owned() },
+                call,
+                started: None,
+                completed: false,
+                given_up: !own.is_empty(),
+                created_ns: 0,
+                last_ns: 0,
+                timeout_ns: None,
+                frame: own.iter().find_map(|one| one.frame.clone()),
+            });
+        }
+        dumps.dumps = of_rank.into_values().collect();
+        dumps.timed_out = timeouts.first().map(|one| one.words());
+        let mut all = Self { dumps, members, rows };
+        all.doubt();
+        all
     }
-    let mut of_rank: BTreeMap<u32, RankDump> = BTreeMap::new();
-    for state in states {
-        let (Some(rank), Some(&group)) =
-            (state.rank, row_of.get(&(state.group.as_str(), state.description.as_str())))
-        else {
-            continue;
-        };
-        let dump = of_rank.entry(rank).or_insert_with(|| RankDump { rank, ..RankDump::default() });
-        dump.status.insert(group, (state.enqueued, state.completed));
-        let own = timeouts.iter().find(|one| one.rank == Some(rank) && one.sequence == state.failed);
-        let failed = state.failed.filter(|failed| state.completed.is_none_or(|ended| ended < *failed));
-        let Some(sequence) = failed else { continue };
-        // What it is, others may have said of the same number.
-        let of_number = || timeouts.iter().find(|one| one.sequence == Some(sequence));
-        let kind = own.or_else(of_number).map_or("", |one| one.kind.as_str());
-        let work = if WHOLE.contains(&kind) { Work::Whole } else { Work::Partial };
-        dump.operations.push(DumpedOperation {
-            group,
-            sequence,
-            record: sequence,
-            work,
-            name: if kind.is_empty() { "an operation".to_owned() } else { kind.to_owned() },
-            call: None,
-            started: None,
-            completed: false,
-            given_up: own.is_some(),
-            created_ns: 0,
-            last_ns: 0,
-            timeout_ns: None,
-            frame: own.and_then(|one| one.frame.clone()),
+
+    /// Groups in which ranks wait.
+    fn waited_in(&self) -> BTreeSet<usize> {
+        self.dumps.dumps.iter().flat_map(|dump| &dump.operations).map(|one| one.group).collect()
+    }
+
+    /// Ranks that wait in something.
+    fn waiting(&self) -> BTreeSet<u32> {
+        let waits = self.dumps.dumps.iter().filter(|dump| !dump.operations.is_empty());
+        waits.map(|dump| dump.rank).collect()
+    }
+
+    /// A rank that waits in nothing and says nothing of the groups in which others wait for it may wait there, or be gone:
+    /// its lines do not tell where it stands.
+    fn doubt(&mut self) {
+        let waited_in = self.waited_in();
+        let silent = self.dumps.dumps.iter().filter(|dump| {
+            dump.operations.is_empty() && dump.status.keys().all(|group| !waited_in.contains(group))
         });
+        self.dumps.unsure = silent.map(|dump| dump.rank).collect();
     }
-    dumps.dumps = of_rank.into_values().collect();
-    dumps.timed_out = timeouts.first().map(|one| one.words());
-    dumps
+
+    /// Whether all ranks are known for whom those who wait do so.
+    fn knows_all(&self) -> bool {
+        let waited_in = self.waited_in();
+        let are_whole =
+            self.rows.iter().all(|(key, row)| !waited_in.contains(row) || self.members[key].is_whole);
+        let mut operations = self.dumps.dumps.iter().flat_map(|dump| &dump.operations);
+        are_whole && operations.all(|one| !matches!(one.work, Work::Peers(_)))
+    }
+
+    /// Ranks of the job, as far as lines tell, that wait in nothing.
+    fn quiet(&self) -> BTreeSet<u32> {
+        let ranks = self.dumps.groups.iter().flat_map(|group| group.ranks.iter().copied());
+        let ranks = ranks.chain(self.dumps.dumps.iter().map(|dump| dump.rank));
+        let Some(last) = ranks.max() else { return BTreeSet::new() };
+        let waiting = self.waiting();
+        (0..=last.min(RANKS_MOST)).filter(|rank| !waiting.contains(rank)).collect()
+    }
+
+    /// What a finding says of ranks that are all within their operations, where who else is of their groups is not known.
+    fn tell_unknown(&self, finding: &mut Finding, job: &str) {
+        let waiting = self.waiting();
+        let quiet = self.quiet();
+        let ranks = waiting.len() + quiet.len();
+        let is_set = !finding.suspects.is_empty();
+        let what = if is_set {
+            // These are a part of those who wait, for whom the others do.
+            let names = finding.suspects.iter().map(|suspect| suspect.component.name());
+            let set: BTreeSet<u32> = names.filter_map(|name| name.rsplit('/').next()?.parse().ok()).collect();
+            format!(
+                "ranks for which the others wait, within operations to which all have come of whom there are lines: {}",
+                few(&set)
+            )
+        } else {
+            format!(
+                "ranks that wait, for nobody of whom a line tells; how many ranks their groups have, or with whom they send \
+                 and receive, no line tells: {}",
+                few(&waiting)
+            )
+        };
+        finding.evidence[0] = evidence(what, if is_set { finding.suspects.len() } else { waiting.len() });
+        finding.advice = "one of which no line is given may hold these up, or a GPU of theirs, or what joins them: give the logs \
+                          of all ranks, from their beginning with TORCH_CPP_LOG_LEVEL=INFO, or dumps of the Flight Recorder \
+                          (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"
+            .into();
+        if !quiet.is_empty() {
+            let what = format!(
+                "ranks of which no line tells that they wait; whether they are of these groups is not told: {}",
+                few(&quiet)
+            );
+            finding.evidence.insert(usize::from(is_set), evidence(what, quiet.len()));
+            if !is_set && 2 * quiet.len() <= ranks {
+                let share = SET / quiet.len() as f64;
+                let name = |rank: &u32| Component::Rank(format!("{job}/{rank}"));
+                finding.suspects =
+                    quiet.iter().map(|rank| Suspect { component: name(rank), share }).collect();
+                finding.confidence = SET;
+                finding.syndrome = Syndrome::NonCommunicationHang;
+                finding.faults = vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError];
+            }
+        }
+        for (key, of) in self.members.iter().filter(|(_, of)| !of.nameless.is_empty()) {
+            let Some(&row) = self.rows.get(key) else { continue };
+            let what = format!(
+                "ranks of {} that say nothing, and of which nothing tells which of the job they are, by their numbers in it: {}",
+                self.dumps.groups[row].shown(),
+                few(&of.nameless.iter().copied().collect())
+            );
+            finding.evidence.push(evidence(what, of.nameless.len()));
+        }
+        finding.evidence.truncate(8);
+    }
+}
+
+/// What all ranks must call alike: its name, and the elements of the larger side where all have as many.
+fn called(timeout: &WatchdogTimeout, is_sized: bool) -> String {
+    match timeout.elements.filter(|_| is_sized && SAME_SIZE.contains(&timeout.kind.as_str())) {
+        Some([taken, given]) => format!("{} of {} elements", timeout.kind, taken.max(given)),
+        None => timeout.kind.clone(),
+    }
 }
 
 /// Ranks of the job, as NCCL counts those of its largest communicator.
