@@ -120,9 +120,16 @@ struct Columns {
 pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestLog, FormatError> {
     let text = input::lossy(FORMAT, source_name, bytes)?;
     let mut reading = Reading { source_name, ..Reading::default() };
-    for (line, number) in text.lines().zip(1_u64..) {
+    let mut lines = text.lines().map(without_prefix).zip(1_u64..).peekable();
+    while let Some((line, number)) = lines.next() {
         reading.last = number;
-        reading.line(without_prefix(line), number);
+        match lines.next_if(|(next, _)| failure::is_wrapped(line, next)) {
+            Some((next, last)) => {
+                reading.last = last;
+                reading.line(&format!("{} {}", line.trim_end(), next.trim_start()), number);
+            }
+            None => reading.line(line, number),
+        }
     }
     // A file that ends within a line is not all that the test printed: it is being written, or was copied in part.
     let is_cut = !text.ends_with('\n')
@@ -453,6 +460,26 @@ mod tests {
         assert_eq!(
             log(&format!("{whole}#\n")).tests[0].failure.as_ref().map(|one| one.end),
             Some(NcclTestEnd::CutOff)
+        );
+    }
+
+    #[test]
+    fn a_launcher_that_wraps_its_line_is_read_as_one() {
+        let whole = "# nccl-tests version 2.13.11\n# nThread 1\n#  Rank  0 Group  0 Pid 1 on h1 device  0 [0x01] NVIDIA H100\n";
+        let said = |text: &str| {
+            let log = parse_nccl_tests_log("a.log", format!("{whole}{text}").as_bytes()).expect("a log");
+            let failure = log.tests[0].failure.clone().expect("a failure");
+            (failure.end, failure.host, failure.own, failure.number, failure.line)
+        };
+        let one = "noticed that process rank 1 with PID 7 on node h1 exited on signal 7 (Bus error).";
+        let died = (NcclTestEnd::Died, Some("h1".to_owned()), true, 4, format!("prterun {one}"));
+        assert_eq!(said(&format!("prterun {one}\n")), died);
+        let wrapped = format!("prterun {}\n", one.replace(" signal", "\nsignal"));
+        assert_eq!(said(&wrapped), died);
+        // The next line is another one.
+        assert_eq!(
+            said("prterun noticed that process rank 1 with PID 7 on node h1 exited on\nbye\n").0,
+            NcclTestEnd::CutOff
         );
     }
 

@@ -83,7 +83,8 @@ const fn sign(
 /// - Slurm (`slurmstepd`, `srun`): `*** STEP N ON HOST CANCELLED AT … DUE TO TIME LIMIT ***`, `… DUE TO NODE FAILURE`,
 ///   `Detected N oom_kill event in StepId=…`, `srun: error: HOST: task N: Killed`;
 /// - Open MPI: `mpirun noticed that process rank N with PID N on node HOST exited on signal 9 (Killed).`,
-///   `… has lost communication with a remote daemon`, `MPI_ABORT was invoked on rank N`;
+///   `… has lost communication with a remote daemon`, `MPI_ABORT was invoked on rank N`; from version 5 on `prterun noticed …`
+///   with a new line before `signal`;
 /// - MPICH: `BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES`;
 /// - `timeout` of coreutils, `ssh`, shells and the kernel.
 const SIGNS: &[Sign] = &[
@@ -134,6 +135,13 @@ pub(crate) fn said(line: &str) -> Option<Said> {
     let sign = SIGNS.iter().find(|sign| sign.words.iter().all(|word| small.contains(word)))?;
     let host = host(line.trim(), &small, sign);
     Some(Said { end: sign.end, own: sign.own && host.is_some(), host, late: sign.late })
+}
+
+/// Whether a line of a launcher goes on in the next one: Open MPI's since version 5 begins a new line before the signal.
+pub(crate) fn is_wrapped(line: &str, next: &str) -> bool {
+    line.contains(" noticed that process rank ")
+        && line.trim_end().ends_with(" exited on")
+        && next.trim_start().starts_with("signal ")
 }
 
 /// Whether a line shows that a log is one of nccl-tests although nothing else does.
