@@ -8,6 +8,10 @@ use crate::error::FormatError;
 /// Name of this format in errors.
 pub(crate) const FORMAT: &str = "nccl-tests";
 
+/// Most hosts of a test, beside the first, of which is kept that they say to have failed by themselves: more than can be told
+/// from each other.
+const OTHERS_MOST: usize = 8;
+
 /// One test: a collective over some GPUs at several sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NcclTest {
@@ -228,12 +232,14 @@ impl Reading<'_> {
                 number: last,
                 host: None,
                 own: false,
+                others: Vec::new(),
                 after_bytes: test.largest(),
             });
         }
     }
 
-    /// Takes a line that says how a test failed; the first one counts.
+    /// Takes a line that says how a test failed; the first one counts, but for a process that says of itself that it failed:
+    /// what others say before is of what it did to them.
     fn failed(&mut self, line: &str, number: u64, said: Said) {
         let behind = self.tests.last().is_some_and(|test| test.complete);
         if behind {
@@ -246,15 +252,27 @@ impl Reading<'_> {
             self.test(true).devices = devices;
         }
         let test = self.test(false);
-        if test.failure.is_none() {
-            test.failure = Some(NcclTestFailure {
-                end: said.end,
-                line: failure::shortened(line),
-                number,
-                host: said.host,
-                own: said.own,
-                after_bytes: test.largest(),
-            });
+        let after_bytes = test.largest();
+        let told = NcclTestFailure {
+            end: said.end,
+            line: failure::shortened(line),
+            number,
+            host: said.host,
+            own: said.own,
+            others: Vec::new(),
+            after_bytes,
+        };
+        match &mut test.failure {
+            None => test.failure = Some(told),
+            Some(known) if told.own && !said.late => {
+                if !known.own {
+                    *known = NcclTestFailure { after_bytes: known.after_bytes, ..told };
+                } else if known.host != told.host {
+                    let host = told.host.filter(|host| !known.others.contains(host));
+                    known.others.extend(host.filter(|_| known.others.len() < OTHERS_MOST));
+                }
+            }
+            Some(_) => {}
         }
     }
 
@@ -481,6 +499,27 @@ mod tests {
             said("prterun noticed that process rank 1 with PID 7 on node h1 exited on\nbye\n").0,
             NcclTestEnd::CutOff
         );
+    }
+
+    #[test]
+    fn who_says_of_itself_that_it_failed_counts_before_who_lost_it() {
+        let whole = "# nccl-tests version 2.13.11\n# nThread 1\n#  Rank  0 Group  0 Pid 1 on h1 device  0 [0x01] NVIDIA H100\n";
+        let lost =
+            "h1: Test NCCL failure common.cu:484 'remote process exited or there was a network error / '\n";
+        let own = "h7: Test CUDA failure common.cu:892 'uncorrectable ECC error encountered'\n";
+        let too = "h8: Test NCCL failure common.cu:484 'unhandled cuda error / '\n";
+        let late = "mpirun noticed that process rank 1 with PID 7 on node h1 exited on signal 9 (Killed).\n";
+        let said = |lines: &[&str]| {
+            let text = format!("{whole}{}", lines.concat());
+            let log = parse_nccl_tests_log("a.log", text.as_bytes()).expect("a log");
+            let failure = log.tests[0].failure.clone().expect("a failure");
+            (failure.host.unwrap_or_default(), failure.own, failure.others)
+        };
+        assert_eq!(said(&[lost, own, own]), ("h7".to_owned(), true, vec![]));
+        assert_eq!(said(&[own, lost, late]), ("h7".to_owned(), true, vec![]));
+        assert_eq!(said(&[lost, own, too, too]), ("h7".to_owned(), true, vec!["h8".to_owned()]));
+        // Whom a launcher ends when others have failed did not fail by itself.
+        assert_eq!(said(&[lost, late]), ("h1".to_owned(), false, vec![]));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct NcclTestFailure {
     /// Whether what failed is that host's own: its GPU, its process, the host itself. An error of the network is told by
     /// either end.
     pub own: bool,
+    /// Further hosts that say so of themselves.
+    pub others: Vec<String>,
     /// Largest size that came to its end before, in bytes; none where none did.
     pub after_bytes: Option<u64>,
 }

@@ -50,6 +50,7 @@ pub fn parse_nccl_tests_json(source_name: &str, bytes: &[u8]) -> Result<NcclTest
             number: text.lines().count() as u64,
             host: None,
             own: false,
+            others: Vec::new(),
             after_bytes: test.results.iter().map(|result| result.bytes).max(),
         });
     }

@@ -194,6 +194,7 @@ fn failures(pairs: &[PairProbe]) -> (Vec<Finding>, Vec<String>, usize) {
             number: 0,
             host: None,
             own: false,
+            others: Vec::new(),
             after_bytes: None,
         });
         logs.entry(hosts).or_default().push(NcclTest {

@@ -42,7 +42,10 @@ impl Attempt<'_> {
     /// The hosts that may be at fault: those that the log names as its own failures, else all that took part.
     fn candidates(&self) -> BTreeSet<&str> {
         let named = self.failed.iter().filter(|(_, failure)| failure.own);
-        let named: BTreeSet<&str> = named.filter_map(|(_, failure)| failure.host.as_deref()).collect();
+        let named: BTreeSet<&str> = named
+            .flat_map(|(_, failure)| failure.host.iter().chain(&failure.others))
+            .map(String::as_str)
+            .collect();
         let own: BTreeSet<&str> = self
             .hosts
             .iter()
@@ -52,8 +55,10 @@ impl Attempt<'_> {
         if own.is_empty() { self.hosts.clone() } else { own }
     }
 
-    fn names_own(&self) -> bool {
-        self.candidates().len() < self.hosts.len()
+    /// The one host that the log names as its own failure. Where several say so of themselves it may be the program.
+    fn own(&self) -> Option<&str> {
+        let candidates = self.candidates();
+        candidates.first().copied().filter(|_| candidates.len() == 1 && self.hosts.len() > 1)
     }
 }
 
@@ -145,12 +150,16 @@ struct Standing {
 fn by_host(attempts: Vec<&Attempt<'_>>) -> Vec<Finding> {
     let all: Vec<&Attempt<'_>> = attempts.into_iter().filter(|attempt| attempt.tests > 0).collect();
     let failed = all.iter().filter(|attempt| attempt.is_failed()).count();
+    let owns: BTreeSet<&str> = all.iter().filter_map(|attempt| attempt.own()).collect();
+    let only_own = owns.first().copied().filter(|_| owns.len() == 1);
     let mut left = all.clone();
     let mut findings = Vec::new();
     while left.iter().any(|attempt| attempt.is_failed()) {
         let hosts: BTreeSet<&str> = left.iter().flat_map(|attempt| attempt.hosts.iter().copied()).collect();
-        let standing: BTreeMap<&str, Standing> =
-            hosts.iter().map(|&host| (host, standing(host, &left, hosts.len(), failed))).collect();
+        let standing: BTreeMap<&str, Standing> = hosts
+            .iter()
+            .map(|&host| (host, standing(host, &left, (hosts.len(), failed), only_own)))
+            .collect();
         let Some(best) = standing.values().max_by(|a, b| {
             let share = |one: &Standing| one.explains.len() as f64 / one.taken.max(1) as f64;
             (a.confidence.total_cmp(&b.confidence))
@@ -185,21 +194,28 @@ fn by_host(attempts: Vec<&Attempt<'_>>) -> Vec<Finding> {
 ///   failures fall on attempts at random, taken from 1 (binomial tail, times the number of hosts).
 /// - A host whose own failure a log tells: [`NAMED`].
 ///
-/// Where all attempts failed nothing tells the host from what they all had in common; of `all_failed` it explains a part.
-fn standing(host: &str, left: &[&Attempt<'_>], hosts: usize, all_failed: usize) -> Standing {
+/// Where all attempts failed nothing tells the host from what they all had in common; of `all_failed` it explains a part. But
+/// for `only_own`, who alone says so of itself in all logs: what all have in common each would say.
+fn standing(
+    host: &str,
+    left: &[&Attempt<'_>],
+    (hosts, all_failed): (usize, usize),
+    only_own: Option<&str>,
+) -> Standing {
     let rows = 0..left.len();
     let taken = left.iter().filter(|attempt| attempt.hosts.contains(host)).count();
     let explains: Vec<usize> =
         rows.filter(|&row| left[row].is_failed() && left[row].candidates().contains(host)).collect();
     let failed = left.iter().filter(|attempt| attempt.is_failed()).count();
     let (count, all) = (explains.len(), left.len());
-    let named = explains.iter().any(|&row| left[row].names_own());
+    let named = explains.iter().any(|&row| left[row].own() == Some(host));
     let passed = all - failed;
     let confidence = if count == 0 {
         0.0
     } else if passed == 0 {
         // No more than a hint, the stronger the more of them it is in.
-        LITTLE * count as f64 / all_failed as f64
+        let hint = LITTLE * count as f64 / all_failed as f64;
+        if named && only_own == Some(host) { NAMED.max(hint) } else { hint }
     } else {
         let solid = if count == taken { 1.0 - DOUBT.powi(count as i32) } else { 0.0 };
         let share = taken as f64 / all as f64;
@@ -243,7 +259,8 @@ fn explained(
     if let [(a, _), (b, _)] = suspects {
         components.push(Component::Connection(format!("{a} > {b}")));
     }
-    let advice = if left.iter().all(|attempt| attempt.is_failed()) {
+    let is_named = suspects.len() == 1 && confidence >= NAMED;
+    let advice = if left.iter().all(|attempt| attempt.is_failed()) && !is_named {
         "not enough evidence to say which: in every log a test failed, so that hosts cannot be told from the way in which \
          tests were started; give logs of tests that came to their end, or run them within each host and between pairs"
     } else if suspects.len() > 1 {
@@ -345,135 +362,4 @@ fn finding(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use railtwin_formats::telemetry::NcclTestDevice;
-
-    fn test(hosts: &[&str], end: Option<NcclTestEnd>) -> NcclTest {
-        let device = |host: &&str| NcclTestDevice { host: (*host).to_owned(), ..NcclTestDevice::default() };
-        let failure = |end| NcclTestFailure {
-            end,
-            line: String::new(),
-            number: 9,
-            host: None,
-            own: false,
-            after_bytes: None,
-        };
-        NcclTest {
-            name: "alltoall_perf".into(),
-            devices: hosts.iter().map(device).collect(),
-            complete: end.is_none(),
-            failure: end.map(failure),
-            ..NcclTest::default()
-        }
-    }
-
-    const HUNG: Option<NcclTestEnd> = Some(NcclTestEnd::CutOff);
-    const DIED: Option<NcclTestEnd> = Some(NcclTestEnd::Died);
-
-    /// All pairs of some hosts, each a log of its own; `end` says how one ended.
-    fn pairs(
-        hosts: usize,
-        end: impl Fn(usize, usize) -> Option<NcclTestEnd>,
-    ) -> Vec<(String, Vec<NcclTest>)> {
-        let name = |host: usize| format!("h{host:02}");
-        let mut files = Vec::new();
-        for a in 0..hosts {
-            for b in a + 1..hosts {
-                let test = test(&[&name(a), &name(b)], end(a, b));
-                files.push((format!("{a}-{b}.log"), vec![test]));
-            }
-        }
-        files
-    }
-
-    fn accused(files: &[(String, Vec<NcclTest>)]) -> Vec<(String, usize)> {
-        let (found, ..) = of_failed_tests(files);
-        let accusing = found.iter().filter(|finding| finding.accuses());
-        accusing.map(|one| (one.suspects[0].component.name().to_owned(), one.suspects.len())).collect()
-    }
-
-    #[test]
-    fn a_host_that_fails_in_all_of_its_tests_is_named() {
-        let files = pairs(6, |a, b| DIED.filter(|_| a == 2 || b == 2));
-        assert_eq!(accused(&files), [("h02".to_owned(), 1)]);
-        let (found, notes, failed) = of_failed_tests(&files);
-        assert_eq!((found.len(), failed), (1, 5));
-        assert_eq!(found[0].syndrome, Syndrome::Crash);
-        assert!(
-            found[0].evidence[0].what.contains("host h02: in 5 of 5 logs of tests that died"),
-            "{}",
-            found[0].evidence[0].what
-        );
-        assert_eq!(notes, ["nccl-tests: 5 of 15 tests did not come to their end"]);
-    }
-
-    #[test]
-    fn two_hosts_that_fail_now_and_then_are_told_one_after_the_other() {
-        let bad = [(2, 8), (3, 8), (8, 9), (5, 16), (7, 16)];
-        let files = pairs(17, |a, b| HUNG.filter(|_| bad.contains(&(a, b))));
-        assert_eq!(accused(&files), [("h08".to_owned(), 1), ("h16".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn failures_that_fall_anywhere_accuse_nobody_and_are_told() {
-        let bad = [(0, 1), (2, 3), (4, 5), (6, 7)];
-        let files = pairs(12, |a, b| HUNG.filter(|_| bad.contains(&(a, b))));
-        let (found, ..) = of_failed_tests(&files);
-        assert_eq!((found.len(), accused(&files).len()), (4, 0));
-        assert!(
-            found.iter().all(|one| one.suspects.len() == 3 && one.advice.contains("not enough evidence"))
-        );
-    }
-
-    #[test]
-    fn logs_that_all_failed_tell_no_host_from_how_they_were_started() {
-        let one = [("a.log".to_owned(), vec![test(&["h0", "h1"], DIED)])];
-        let (found, ..) = of_failed_tests(&one);
-        assert_eq!((found.len(), accused(&one).len()), (1, 0));
-        let names: Vec<&str> = found[0].suspects.iter().map(|one| one.component.name()).collect();
-        assert_eq!(names, ["h0", "h1", "h0 > h1"]);
-        assert!(found[0].advice.contains("not enough evidence"), "{}", found[0].advice);
-        // The one that they have in common comes first.
-        let files =
-            ["h1", "h2", "h3"].map(|other| (format!("{other}.log"), vec![test(&["h0", other], HUNG)]));
-        let (found, ..) = of_failed_tests(&files);
-        assert_eq!((found[0].suspects[0].component.name(), accused(&files).len()), ("h0", 0));
-        // Who explains more of them is told with more confidence.
-        let pairs = [["h8", "h2"], ["h8", "h3"], ["h8", "h9"], ["h16", "h5"], ["h16", "h7"]];
-        let files = pairs.map(|pair| (pair[1].to_owned(), vec![test(&pair, HUNG)]));
-        let (found, ..) = of_failed_tests(&files);
-        assert!(found[0].confidence > found[1].confidence && accused(&files).is_empty(), "{found:?}");
-        assert_eq!(found[0].suspects[0].component.name(), "h8");
-    }
-
-    #[test]
-    fn a_wide_test_leaves_the_host_that_came_through_no_other() {
-        let wide: Vec<String> = (0..6).map(|host| format!("h{host}")).collect();
-        let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
-        let mut files: Vec<(String, Vec<NcclTest>)> =
-            (0..5).map(|host| (format!("{host}.log"), vec![test(&wide[host..=host], None)])).collect();
-        files.push(("wide.log".into(), vec![test(&wide, HUNG)]));
-        let (found, ..) = of_failed_tests(&files);
-        assert_eq!(found[0].suspects.len(), 1, "{found:?}");
-        assert_eq!(found[0].suspects[0].component.name(), "h5");
-        assert!(!found[0].accuses(), "one log is not enough");
-        files.push(("again.log".into(), vec![test(&wide[4..], HUNG)]));
-        assert_eq!(accused(&files), [("h5".to_owned(), 1)]);
-    }
-
-    #[test]
-    fn a_log_that_names_its_own_failure_and_one_without_devices() {
-        let mut files = pairs(5, |_, _| None);
-        let mut died = test(&[], DIED);
-        died.failure =
-            died.failure.map(|one| NcclTestFailure { host: Some("h03.cluster".into()), own: true, ..one });
-        files.push(("logs/run_h02_h03.log".into(), vec![died]));
-        assert_eq!(accused(&files), [("h03".to_owned(), 1)]);
-        let mut files = pairs(5, |_, _| None);
-        files.push(("junk.log".into(), vec![test(&[], HUNG)]));
-        let (found, notes, _) = of_failed_tests(&files);
-        assert!(found[0].suspects.is_empty() && notes[1].contains("name no hosts"), "{notes:?}");
-        assert!(found[0].evidence[0].what.contains("junk.log:9"), "{:?}", found[0].evidence);
-    }
-}
+mod tests;
