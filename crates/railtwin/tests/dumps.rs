@@ -156,6 +156,39 @@ fn equal_dumps_show_nothing_of_a_job_as_copies_are_equal() {
 }
 
 #[test]
+fn dumps_of_two_jobs_are_not_judged_together() {
+    let both = tempfile::tempdir().unwrap();
+    for (name, behind) in [("first", 1), ("second", 2)] {
+        let job = Job::new();
+        for rank in (0..4).filter(|rank| *rank != behind) {
+            job.dump(rank, &all(4), &[("0", 10, 9)], vec![all_reduce(50, 10, "scheduled")]);
+        }
+        job.dump(behind, &all(4), &[("0", 9, 9)], vec![all_reduce(49, 9, "completed")]);
+        let folder = both.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        for rank in 0..4 {
+            let name = format!("dump_rank_{rank}.json");
+            std::fs::copy(job.path().join(&name), folder.join(&name)).unwrap();
+        }
+    }
+    let of = |names: &[&str]| {
+        let paths: Vec<_> = names.iter().map(|name| both.path().join(name)).collect();
+        Inputs::read(&paths, "job").map(|inputs| diagnose(inputs, None, "job").unwrap())
+    };
+    for refused in [of(&[""]), of(&["first", "second"])] {
+        let error = refused.map(|told| told.sentence()).unwrap_err().to_string();
+        let named = ["first", "second", "both have dumps of ranks 1, 2", "--later"];
+        assert!(named.iter().all(|words| error.contains(words)), "{error}");
+    }
+    // Each by itself is a hang; ranks of one job may lie in several folders.
+    assert!(!of(&["first"]).unwrap().is_well() && !of(&["second"]).unwrap().is_well());
+    let moved = both.path().join("first/node1");
+    std::fs::create_dir(&moved).unwrap();
+    std::fs::rename(both.path().join("first/dump_rank_3.json"), moved.join("dump_rank_3.json")).unwrap();
+    assert!(!of(&["first"]).unwrap().is_well());
+}
+
+#[test]
 fn numbers_of_sends_and_receives_are_no_places_in_collectives() {
     // Rank 0 stopped. It and rank 1 sent each other 5,000 messages, which one count of their group tells.
     let job = Job::new();

@@ -13,6 +13,7 @@ use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::{input, parquet_foreign};
 
 use super::between::Ways;
+use super::dump_folders::DumpFolders;
 use super::names::Names;
 use super::{run_folder, slow_job, sysfs_trees};
 use crate::Question;
@@ -82,7 +83,8 @@ impl Inputs {
     ///
     /// # Errors
     /// [`Error::File`] for a name of which there is nothing; where nothing can be read at all the error of the one file,
-    /// or [`Error::Argument`] that names them all; [`Error::Argument`] for a run folder beside other inputs.
+    /// or [`Error::Argument`] that names them all; [`Error::Argument`] for a run folder beside other inputs, and for two
+    /// folders with dumps of the same ranks.
     pub fn read(paths: &[PathBuf], job: &str) -> Result<Self, Error> {
         if let Some(folder) = paths.iter().find(|path| path.join(RUN_FILE).is_file()) {
             if paths.len() > 1 {
@@ -102,6 +104,7 @@ impl Inputs {
             times: BTreeMap::new(),
             taken: BTreeSet::new(),
             again: 0,
+            folders: DumpFolders::default(),
         };
         let mut read = 0_usize;
         for path in paths {
@@ -128,6 +131,7 @@ impl Inputs {
         if read == 0 {
             return Err(reading.nothing(paths));
         }
+        reading.folders.check()?;
         let Reading { merger, mut inputs, again, .. } = reading;
         if again > 0 {
             inputs.notes.push(format!("{again} files are given more than once: each is read once"));
@@ -153,6 +157,8 @@ struct Reading<'a> {
     /// Files and trees that were taken, by the paths that they have without links, and how many came again.
     taken: BTreeSet<PathBuf>,
     again: usize,
+    /// Where dumps of a Flight Recorder lie.
+    folders: DumpFolders,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
     counted: BTreeMap<Vec<u8>, String>,
 }
@@ -280,7 +286,10 @@ impl Reading<'_> {
             }
             self.counted.insert(bytes.to_vec(), name.to_owned());
         }
-        self.inputs.flight_recorder |= matches!(imported.content, Content::FlightRecorder(_));
+        if let Content::FlightRecorder(dump) = &imported.content {
+            self.inputs.flight_recorder = true;
+            self.folders.add(path, dump, &bytes);
+        }
         self.merger.add(imported);
         Ok(())
     }

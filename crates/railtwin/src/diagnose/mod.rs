@@ -13,6 +13,7 @@ pub mod answer;
 mod beside;
 pub mod between;
 pub mod compute;
+mod dump_folders;
 pub mod durations;
 pub mod failed_tests;
 pub mod flags;
