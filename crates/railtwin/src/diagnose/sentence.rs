@@ -5,13 +5,14 @@ use super::answer::who;
 use super::{Diagnosed, words};
 
 impl Diagnosed {
-    /// Whether nobody is accused, nothing hangs, died or became slower for good, no test failed and nothing that is
-    /// telemetry went unread. A hang of
+    /// Whether nobody is accused, nothing hangs, died or became slower for good, no data came out wrong, no test failed and
+    /// nothing that is telemetry went unread. A hang of
     /// which nobody is proved to be the cause is a hang.
     pub fn is_well(&self) -> bool {
         use Syndrome::{CommunicationHang, Crash, Mismatch, NonCommunicationHang};
         let stands = |finding: &Finding| {
             matches!(finding.syndrome, CommunicationHang | NonCommunicationHang | Mismatch | Crash)
+                || words::wrong(finding).is_some()
                 || finding
                     .evidence
                     .iter()
@@ -47,6 +48,7 @@ impl Diagnosed {
                 let first = &findings[0].suspects[0].component;
                 let who = match (findings.len(), findings[0].suspects.len()) {
                     (1, 1) => format!("{} {}", first.kind(), first.name()),
+                    (1, 2) => who(&findings),
                     (1, count) => format!("{} {} or one of {} others", first.kind(), first.name(), count - 1),
                     _ => who(&findings),
                 };

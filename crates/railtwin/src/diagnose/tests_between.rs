@@ -10,6 +10,14 @@ use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrom
 /// Hosts of a test within one host among which a slow one can be told.
 const HOSTS_MIN: usize = 4;
 
+/// Most hosts that a finding names.
+const HOSTS_NAMED: usize = 8;
+/// Confidence in what one test shows, as of one slow result.
+const ONE: f64 = 0.8;
+/// What tells hosts of wrong tests from each other.
+const EACH_ALONE: &str = "a job on these hosts computes wrong numbers, and nothing tells which of them it is: test each host by \
+                          itself, and with hosts that are right";
+
 /// One bandwidth of some hosts in a class of tests.
 struct Measured<'a> {
     /// Collective and GPUs of a host.
@@ -42,7 +50,7 @@ pub fn of_nccl_tests(files: &[(String, Vec<NcclTest>)], settings: &Settings) -> 
             _ => None,
         })
         .collect();
-    let mut findings = wrong_results(tests);
+    let mut findings = wrong_results(files);
     findings.extend(slow_pairs(&pairs, settings));
     findings.extend(slow_hosts(measured.iter().filter(|row| row.hosts.len() == 1), settings));
     let mut notes = Vec::new();
@@ -163,48 +171,129 @@ fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Setti
     found.into_iter().map(finding).collect()
 }
 
-/// Tests whose data came out wrong: worse than slow, whoever it is. A host that more wrong tests have in common than any
-/// other stands alone.
-fn wrong_results<'a>(tests: impl Iterator<Item = &'a NcclTest>) -> Vec<Finding> {
-    let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
-    let (mut evidence, mut count) = (Vec::new(), 0_u32);
-    for test in tests {
-        let of_rows = test.results.iter().flat_map(|row| [&row.out_of_place, &row.in_place]).flatten();
-        let wrong: u64 = of_rows.filter_map(|measure| measure.wrong).sum();
-        let wrong = wrong.max(test.out_of_bounds.unwrap_or(0));
-        if wrong == 0 {
-            continue;
+/// Beginning of evidence of a test whose data came out wrong.
+pub const WRONG: &str = "wrong elements in ";
+/// Confidence in a host that is wrong by itself, or with several others.
+const SURE: f64 = 0.9;
+/// Confidence in ends of which nothing tells which it is, as of single tests that died.
+const LITTLE: f64 = 0.3;
+
+/// A log of tests over the same hosts whose data came out wrong.
+struct Wrong<'a> {
+    hosts: BTreeSet<&'a str>,
+    evidence: Vec<Evidence>,
+}
+
+/// Logs whose data came out wrong, and how many logs without wrong data each host has a part in.
+fn wrong_logs(files: &[(String, Vec<NcclTest>)]) -> (Vec<Wrong<'_>>, BTreeMap<&str, usize>) {
+    let (mut logs, mut right): (Vec<Wrong<'_>>, BTreeMap<&str, usize>) = Default::default();
+    for (_, tests) in files {
+        let mut of_hosts: BTreeMap<Vec<&str>, Vec<Evidence>> = BTreeMap::new();
+        for test in tests {
+            let of_rows = test.results.iter().flat_map(|row| [&row.out_of_place, &row.in_place]).flatten();
+            let checked = of_rows.clone().any(|measure| measure.wrong.is_some());
+            let wrong: u64 = of_rows.filter_map(|measure| measure.wrong).sum();
+            let wrong = wrong.max(test.out_of_bounds.unwrap_or(0));
+            // A test that checked nothing is not right either.
+            if !checked && test.out_of_bounds.is_none() {
+                continue;
+            }
+            let hosts = hosts_of(test);
+            let of = of_hosts.entry(hosts.clone()).or_default();
+            if wrong > 0 {
+                let what = format!("{WRONG}{} over {}", test.name, hosts.join(", "));
+                of.push(Evidence {
+                    table: "nccl-tests",
+                    what,
+                    value: wrong as f64,
+                    expected: 0.0,
+                    unit: "elements",
+                });
+            }
         }
-        count += 1;
-        let names = hosts_of(test);
-        evidence.push(Evidence {
-            table: "nccl-tests",
-            what: format!("wrong elements in {} over {}", test.name, names.join(", ")),
-            value: wrong as f64,
-            expected: 0.0,
-            unit: "elements",
+        for (hosts, evidence) in of_hosts {
+            if evidence.is_empty() {
+                hosts.into_iter().for_each(|host| *right.entry(host).or_default() += 1);
+            } else {
+                logs.push(Wrong { hosts: hosts.into_iter().collect(), evidence });
+            }
+        }
+    }
+    (logs, right)
+}
+
+/// Tests whose data came out wrong: worse than slow, whoever it is. A host that is wrong within itself, and one that more wrong
+/// logs have in common than any other, stands alone. A pair of hosts that are right with others is what joins them; else it
+/// is either of them, or that.
+fn wrong_results(files: &[(String, Vec<NcclTest>)]) -> Vec<Finding> {
+    let (mut left, right) = wrong_logs(files);
+    let mut findings = Vec::new();
+    let mut take = |logs: Vec<Wrong<'_>>, suspects: Vec<Component>, confidence: f64, advice: &str| {
+        let share = confidence / suspects.len().max(1) as f64;
+        let confidence = if suspects.is_empty() { 0.0 } else { confidence };
+        findings.push(Finding {
+            at_ns: 0,
+            since_ns: 0,
+            syndrome: Syndrome::Counter,
+            faults: vec![FaultKind::GpuError],
+            suspects: suspects.into_iter().map(|component| Suspect { component, share }).collect(),
+            confidence,
+            severity: 1.0,
+            evidence: logs.into_iter().flat_map(|log| log.evidence).collect(),
+            advice: advice.into(),
         });
-        names.into_iter().for_each(|host| *hosts.entry(host).or_default() += 1);
+    };
+    let host = |name: &str| Component::Host(name.to_owned());
+    loop {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for log in &left {
+            log.hosts.iter().for_each(|host| *counts.entry(host).or_default() += 1);
+        }
+        let within = left.iter().find(|log| log.hosts.len() == 1).and_then(|log| log.hosts.first().copied());
+        let most = counts.values().copied().max().unwrap_or(0);
+        let first: Vec<&str> =
+            counts.iter().filter(|(_, count)| **count == most).map(|(host, _)| *host).collect();
+        let Some(culprit) = within.or(first.first().copied().filter(|_| most > 1)) else { break };
+        let suspects = if within.is_some() { vec![culprit] } else { first };
+        let (of, rest): (Vec<Wrong<'_>>, Vec<Wrong<'_>>) =
+            left.into_iter().partition(|log| suspects.iter().any(|one| log.hosts.contains(one)));
+        left = rest;
+        // Of several that are in as many, those that are in no log together are wrong each by itself.
+        let apart = |log: &Wrong<'_>| suspects.iter().filter(|one| log.hosts.contains(**one)).count() == 1;
+        if suspects.len() == 1 || of.iter().all(apart) {
+            let mut of = of;
+            for one in &suspects {
+                let (own, others): (Vec<Wrong<'_>>, Vec<Wrong<'_>>) =
+                    of.into_iter().partition(|log| log.hosts.contains(one));
+                of = others;
+                let advice =
+                    "a job on this host computes wrong numbers: test it by itself, then its GPUs one by one";
+                take(own, vec![host(one)], SURE, advice);
+            }
+        } else {
+            let named = suspects.len() <= HOSTS_NAMED;
+            let suspects = if named { suspects.into_iter().map(host).collect() } else { Vec::new() };
+            take(of, suspects, LITTLE, EACH_ALONE);
+        }
     }
-    let most = hosts.values().copied().max().unwrap_or(0);
-    let names: Vec<&str> = hosts.iter().filter(|(_, tests)| **tests == most).map(|(host, _)| *host).collect();
-    if count == 0 {
-        return Vec::new();
+    for log in left {
+        let is_right = log.hosts.iter().all(|host| right.contains_key(host));
+        let mut suspects: Vec<Component> = Vec::new();
+        if let [a, b] = log.hosts.iter().copied().collect::<Vec<_>>()[..] {
+            suspects.push(Component::Connection(format!("{a} > {b}")));
+            if is_right {
+                let confidence = if log.evidence.len() > 1 { SURE } else { ONE };
+                let advice = "a job over these two computes wrong numbers: run the test again, then between their NICs one by one";
+                take(vec![log], suspects, confidence, advice);
+                continue;
+            }
+        }
+        if log.hosts.len() <= HOSTS_NAMED {
+            suspects.extend(log.hosts.iter().map(|one| host(one)));
+        }
+        take(vec![log], suspects, LITTLE, EACH_ALONE);
     }
-    let share = 0.9 / names.len().max(1) as f64;
-    let suspects =
-        names.iter().map(|host| Suspect { component: Component::Host((*host).to_owned()), share }).collect();
-    vec![Finding {
-        at_ns: 0,
-        since_ns: 0,
-        syndrome: Syndrome::Counter,
-        faults: vec![FaultKind::GpuError],
-        suspects,
-        confidence: if names.is_empty() { 0.0 } else { 0.9 },
-        severity: 1.0,
-        evidence,
-        advice: "a job on these hosts computes wrong numbers: test each host by itself, then its GPUs".into(),
-    }]
+    findings
 }
 
 #[cfg(test)]
@@ -254,5 +343,77 @@ mod tests {
             files[row].1[0].devices[0].host = partner.into();
         }
         assert_eq!(accused(&files), ["h5"]);
+    }
+
+    /// Tests between all pairs of hosts, of which some have wrong elements.
+    fn between(hosts: usize, wrong: &[(usize, usize)]) -> Vec<(String, Vec<NcclTest>)> {
+        let device = |host: usize| NcclTestDevice { host: format!("h{host}"), ..NcclTestDevice::default() };
+        let pairs = (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b)));
+        let log = |(a, b): (usize, usize)| {
+            let test = |name: &str| NcclTest {
+                name: name.into(),
+                devices: vec![device(a), device(b)],
+                out_of_bounds: Some(if wrong.contains(&(a, b)) { 21 } else { 0 }),
+                ..NcclTest::default()
+            };
+            (format!("{a}-{b}.log"), vec![test("sendrecv_perf"), test("alltoall_perf")])
+        };
+        pairs.map(log).collect()
+    }
+
+    /// Suspects and confidence of each finding.
+    fn told(files: &[(String, Vec<NcclTest>)]) -> Vec<(Vec<String>, f64)> {
+        let names = |one: &Finding| one.suspects.iter().map(|one| one.component.name().to_owned()).collect();
+        of_nccl_tests(files, &Settings::default()).0.iter().map(|one| (names(one), one.confidence)).collect()
+    }
+
+    #[test]
+    fn a_pair_that_is_wrong_alone_is_what_joins_it() {
+        let one = |name: &str, confidence: f64| (vec![name.to_owned()], confidence);
+        // Both ends are right with eight others each.
+        assert_eq!(told(&between(10, &[(2, 7)])), [one("h2 > h7", 0.9)]);
+        assert_eq!(told(&between(10, &[(2, 7), (3, 4)])), [one("h2 > h7", 0.9), one("h3 > h4", 0.9)]);
+        // One test of a pair, as one slow result.
+        let mut files = between(10, &[(2, 7)]);
+        files.iter_mut().for_each(|(_, tests)| tests.truncate(1));
+        assert_eq!(told(&files), [one("h2 > h7", 0.8)]);
+        // Nothing else is known of them, or of one: it is either, or what joins them.
+        let alone: Vec<_> = between(2, &[(0, 1)]);
+        assert_eq!(told(&alone), [(["h0 > h1", "h0", "h1"].map(String::from).to_vec(), 0.3)]);
+        // Wide tests name nobody.
+        let mut wide = between(2, &[(0, 1)]);
+        wide[0].1.iter_mut().for_each(|test| {
+            let device =
+                |host: usize| NcclTestDevice { host: format!("h{host}"), ..NcclTestDevice::default() };
+            test.devices = (0..9).map(device).collect();
+        });
+        assert_eq!(told(&wide), [(Vec::new(), 0.0)]);
+        assert_eq!(told(&between(10, &[])), []);
+    }
+
+    #[test]
+    fn hosts_of_several_wrong_pairs_are_told_each() {
+        let of = |pairs: &[(usize, usize)]| told(&between(10, pairs));
+        assert_eq!(of(&[(2, 7), (3, 7)]), [(vec!["h7".to_owned()], 0.9)]);
+        let two: Vec<_> = ["h1", "h7"].map(|name| (vec![name.to_owned()], 0.9)).to_vec();
+        assert_eq!(of(&[(1, 2), (1, 3), (4, 7), (5, 7)]), two);
+        // Three of which each two are wrong: nothing tells which.
+        let three = ["h1", "h2", "h3"].map(String::from).to_vec();
+        assert_eq!(of(&[(1, 2), (1, 3), (2, 3)]), [(three, 0.3)]);
+    }
+
+    proptest::proptest! {
+        /// A host that is right in all of its logs is never a suspect.
+        #[test]
+        fn who_is_right_is_no_suspect(wrong in proptest::collection::btree_set((0..6_usize, 0..6_usize), 0..5)) {
+            let wrong: Vec<(usize, usize)> =
+                wrong.into_iter().filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
+            let found = told(&between(6, &wrong));
+            proptest::prop_assert_eq!(found.is_empty(), wrong.is_empty());
+            for name in found.iter().flat_map(|(names, _)| names).flat_map(|name| name.split(" > ")) {
+                let is_in = |pair: &(usize, usize)| [pair.0, pair.1].iter().any(|host| format!("h{host}") == name);
+                proptest::prop_assert!(wrong.iter().any(is_in), "{}", name);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! fault does, and last the syndrome.
 use railtwin_records::{Evidence, FaultKind, Finding, Syndrome};
 
-use super::{logs, slower};
+use super::{logs, slower, tests_between};
 
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
@@ -31,7 +31,13 @@ pub fn of_finding(finding: &Finding) -> String {
     let known = of_syndrome(finding.syndrome);
     let (xid, link) = (xid(finding), link(finding));
     let told = match finding.syndrome {
-        Syndrome::Counter => return xid.or(link).or_else(|| of_fault(finding)).unwrap_or(known.into()),
+        Syndrome::Counter => {
+            return xid
+                .or(link)
+                .or_else(|| wrong(finding))
+                .or_else(|| of_fault(finding))
+                .unwrap_or(known.into());
+        }
         Syndrome::Unreachable => lost(finding),
         Syndrome::NonCommunicationSlow => steps(finding),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
@@ -50,6 +56,14 @@ pub fn xid(finding: &Finding) -> Option<String> {
     // Names of GPUs have colons, but none before a space.
     let meaning = line.what.split_once(": ").map_or("", |(_, meaning)| meaning);
     Some(format!("Xid {:.0} ({meaning})", line.value))
+}
+
+/// Tests whose data came out wrong: `data came out wrong (42 wrong elements)`.
+pub fn wrong(finding: &Finding) -> Option<String> {
+    let wrong = finding.evidence.iter().filter(|line| line.what.starts_with(tests_between::WRONG));
+    let elements: f64 = wrong.map(|line| line.value).sum();
+    let unit = if elements == 1.0 { "element" } else { "elements" };
+    (elements > 0.0).then(|| format!("data came out wrong ({elements:.0} wrong {unit})"))
 }
 
 /// The SXid of an NVSwitch in a line of a log: `SXid 24007 of an NVSwitch, fatal`. Findings rest on fatal ones alone.
