@@ -218,3 +218,29 @@ fn a_test_that_dies_tells_peer_and_device() {
     assert!(said.iter().any(|line| line.contains("status=12") && line.contains("hca mlx5_3")), "{said:?}");
     assert!(accused(&told).is_empty(), "{:?}", told.screen());
 }
+
+#[test]
+fn what_the_driver_asks_to_reset_is_named_and_a_harmless_event_is_not() {
+    let event = |severity: &str| {
+        format!("NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT {severity} XC0 i0 Link 01 (0x004505c6 0x0)")
+    };
+    let action = |from: &str, to: &str| {
+        format!("NVRM: Xid (PCI:0008:06:00): 154, GPU recovery action changed from {from} to {to}")
+    };
+    let (none, reset) = ("0x0 (None)", "0x1 (GPU Reset Required)");
+    let dmesg = |lines: &[String]| -> String {
+        lines.iter().map(|line| format!("[Tue Sep 23 09:12:20 2025] {line}\n")).collect()
+    };
+    for to in [reset, "0x2 (Node Reboot Required)", "0x3 (Drain P2P)", "0x4 (Drain and Reset)"] {
+        let told = of(&[("gpu05/dmesg.txt", &dmesg(&[event("Fatal"), action(none, to)]))]);
+        assert_eq!(accused(&told), ["gpu gpu05/0008:06:00"], "{:?}", told.screen());
+        assert!(told.sentence().contains("Xid 154 (GPU must be reset)"), "{}", told.sentence());
+    }
+    for well in [vec![event("Nonfatal")], vec![event("Nonfatal"), action(reset, none)]] {
+        let told = of(&[("gpu05/dmesg.txt", &dmesg(&well))]);
+        assert!(accused(&told).is_empty() && told.is_well(), "{:?}", told.screen());
+    }
+    // The number alone does not tell whether it is fatal.
+    let told = of(&[("gpu05/dmesg.txt", &dmesg(&[event("Fatal")]))]);
+    assert!(accused(&told).is_empty() && told.findings.len() == 1, "{:?}", told.screen());
+}

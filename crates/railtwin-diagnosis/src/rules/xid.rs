@@ -1,4 +1,5 @@
-//! What the numbers mean that NVIDIA's driver logs for GPU errors (docs.nvidia.com/deploy/xid-errors).
+//! What the numbers mean that NVIDIA's driver logs for GPU errors (docs.nvidia.com/deploy/xid-errors, and its catalog for A100 and
+//! newer, `analyzing-xid-catalog`: what is to be done at once).
 
 /// Whose fault an Xid is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +13,10 @@ pub enum Xid {
     NvLink,
     /// The GPU does not answer on its bus.
     OffBus,
+    /// NVLink 5: the number does not tell whether it is fatal; where it is, an Xid 154 follows that says what to do.
+    NvLinkEvent,
+    /// The driver says that the GPU must be reset, or its host started anew, before it works again.
+    Reset,
     /// The GPU's own firmware stopped or does not answer.
     Firmware,
     /// The program on the GPU: a wrong address or instruction; seldom the GPU.
@@ -27,6 +32,8 @@ impl Xid {
             Self::Memory => "uncorrected memory error",
             Self::MemoryContained => "contained memory error",
             Self::NvLink => "NVLink error",
+            Self::NvLinkEvent => "NVLink event, which may be harmless",
+            Self::Reset => "GPU must be reset",
             Self::OffBus => "GPU has fallen off the bus",
             Self::Firmware => "GPU firmware stopped",
             Self::Application => "error of the program",
@@ -38,8 +45,10 @@ impl Xid {
     pub const fn hardware(self) -> f64 {
         match self {
             Self::OffBus | Self::Memory => 0.95,
-            Self::NvLink | Self::Firmware => 0.85,
+            Self::NvLink | Self::Firmware | Self::Reset => 0.85,
             Self::MemoryContained => 0.6,
+            // Below an accusation.
+            Self::NvLinkEvent => 0.4,
             Self::Application => 0.15,
             Self::Follows => 0.0,
         }
@@ -49,11 +58,17 @@ impl Xid {
 /// The meaning of an Xid; none for 0 and for numbers that tell nothing about who is at fault.
 pub const fn xid_meaning(number: u32) -> Option<Xid> {
     match number {
-        // Double-bit error; replacement of a row or page failed; uncontained error.
-        48 | 64 | 95 => Some(Xid::Memory),
+        // Double-bit error; replacement of a row or page failed; uncontained error; error that no row was replaced for; what
+        // newer drivers say beside 48 of memory and of caches.
+        48 | 64 | 95 | 140 | 171 | 172 => Some(Xid::Memory),
         // Row or page set aside; high rate of single bits; contained error.
         63 | 92 | 94 => Some(Xid::MemoryContained),
-        74 => Some(Xid::NvLink),
+        // Error of a link; training of a link failed.
+        74 | 136 => Some(Xid::NvLink),
+        144..=150 => Some(Xid::NvLinkEvent),
+        // `RESET_GPU` in the catalog: engines that do not stop; context switch that does not end; security fault; start of the
+        // GPU failed; parts set aside, which takes a reset; timeout that is fatal. And the action that the driver asks for.
+        46 | 109 | 110 | 143 | 154 | 156 | 158 => Some(Xid::Reset),
         79 => Some(Xid::OffBus),
         // Micro-controller halt; GSP firmware does not answer or failed.
         62 | 119 | 120 => Some(Xid::Firmware),

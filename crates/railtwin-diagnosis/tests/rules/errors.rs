@@ -60,6 +60,18 @@ fn xids_are_of_the_gpu_or_of_the_program() {
     }
     assert_eq!((xid_meaning(74), xid_meaning(79)), (Some(Xid::NvLink), Some(Xid::OffBus)));
     assert_eq!((xid_meaning(45), xid_meaning(0)), (Some(Xid::Follows), None));
+    // What is to be done at once is a reset by NVIDIA's catalog.
+    for number in [46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 154, 156, 158] {
+        assert!(xid_meaning(number).is_some_and(|xid| xid.hardware() > 0.5), "{number}");
+    }
+    // The number of an event of NVLink 5 does not tell whether it is fatal.
+    for number in 144..=150 {
+        assert!(xid_meaning(number).is_some_and(|xid| xid.hardware() < 0.5), "{number}");
+    }
+    // The program is to be started anew, or nothing is to be done.
+    for number in [8, 11, 32, 44, 66, 93, 106, 121, 137, 157, 160, 162, 163] {
+        assert_eq!(xid_meaning(number), None, "{number}");
+    }
 }
 
 /// GPUs and hosts that are well for a while, and ranks alive; then what `after` adds each second.

@@ -294,7 +294,7 @@ impl Reading {
         }
         let lost = line.contains("NVRM: fallen off the bus").then(|| self.lost_gpu.take()).flatten();
         let (before, what) = match lost {
-            Some(bus) => (log_time::before(line), KernelEvent::Xid { bus, number: 79 }),
+            Some(bus) => (log_time::before(line), KernelEvent::Xid { bus, number: 79, harmless: false }),
             None => match kernel_log::read(line) {
                 Some(read) => read,
                 None => return,
@@ -530,7 +530,7 @@ mod tests {
             let log = read(name, text, 0);
             assert_eq!(log.events.len(), 1, "{name}");
             assert_eq!(log.events[0].host.as_deref(), Some("node017"), "{name}");
-            let xid = KernelEvent::Xid { bus: "0000:b3:00".into(), number: 79 };
+            let xid = KernelEvent::Xid { bus: "0000:b3:00".into(), number: 79, harmless: false };
             assert_eq!(log.events[0].what, LogSays::Kernel(xid));
         }
         for name in ["logs/dmesg.txt", "rank3.log", "slurm-123.out"] {

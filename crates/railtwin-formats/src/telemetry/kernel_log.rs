@@ -30,6 +30,9 @@ pub enum KernelEvent {
         bus: String,
         /// Its number.
         number: u32,
+        /// Whether the line says that there is nothing to do: an event of NVLink 5 that is not fatal, or that no recovery is
+        /// asked for any more.
+        harmless: bool,
     },
     /// An error of an NVSwitch that NVIDIA's driver numbers.
     SwitchXid {
@@ -165,13 +168,24 @@ fn nvidia(text: &str) -> Option<KernelEvent> {
         let bus = pci_address(address)?;
         let digits: String =
             rest.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
-        return Some(KernelEvent::Xid { bus, number: digits.parse().ok()? });
+        let number = digits.parse().ok()?;
+        return Some(KernelEvent::Xid { bus, number, harmless: is_harmless(number, rest) });
     }
     // Without a number: the same as Xid 79. The other words stand on lines of their own.
     let rest = text.strip_prefix("NVRM: GPU at ")?;
     rest.contains("has fallen off the bus").then_some(())?;
     let bus = pci_address(rest.split(' ').next()?)?;
-    Some(KernelEvent::Xid { bus, number: 79 })
+    Some(KernelEvent::Xid { bus, number: 79, harmless: false })
+}
+
+/// Whether what an Xid says behind its number is that nothing is to be done: `149, NETIR_LINK_EVT Nonfatal XC0 …`, `154, GPU
+/// recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)`.
+fn is_harmless(number: u32, said: &str) -> bool {
+    match number {
+        144..=150 => ["Nonfatal", "Non-fatal"].iter().any(|word| said.contains(word)),
+        154 => said.split(" to ").last().is_some_and(|action| action.contains("(None)")),
+        _ => false,
+    }
 }
 
 fn memory(text: &str) -> Option<KernelEvent> {
@@ -362,15 +376,15 @@ mod tests {
         for (line, wanted) in [
             (
                 "[ 1843.3] NVRM: Xid (PCI:0000:bb:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-                Some(KernelEvent::Xid { bus: bus("0000:bb:00"), number: 79 }),
+                Some(KernelEvent::Xid { bus: bus("0000:bb:00"), number: 79, harmless: false }),
             ),
             (
                 "Nov 24 12:00:00 h kernel: NVRM: Xid (PCI:0009:01:00): 31, pid=77, name=python, Ch 00000008, MMU Fault",
-                Some(KernelEvent::Xid { bus: bus("0009:01:00"), number: 31 }),
+                Some(KernelEvent::Xid { bus: bus("0009:01:00"), number: 31, harmless: false }),
             ),
             (
                 "[   49.261458] NVRM: GPU at 0000:01:00.0 has fallen off the bus.",
-                Some(KernelEvent::Xid { bus: bus("0000:01:00"), number: 79 }),
+                Some(KernelEvent::Xid { bus: bus("0000:01:00"), number: 79, harmless: false }),
             ),
             ("[32710.060490] mlx5_core 0000:01:00.0 enp1s0f0: Link up", link("0000:01:00", "enp1s0f0", true)),
             ("h: mlx5_core 0000:29:00.0 ens1np0: Link down", link("0000:29:00", "ens1np0", false)),
@@ -409,6 +423,22 @@ mod tests {
                     driver: Some("nvidia".into()),
                     fatal: true,
                 }),
+            ),
+            (
+                "[9.1] NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 01 (0x004505c6 0x00000000)",
+                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 149, harmless: false }),
+            ),
+            (
+                "[9.1] NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT Nonfatal XC0 i0 Link 01 (0x004505c6 0x00000000)",
+                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 149, harmless: true }),
+            ),
+            (
+                "[9.1] NVRM: Xid (PCI:0008:06:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 154, harmless: false }),
+            ),
+            (
+                "[9.1] NVRM: Xid (PCI:0008:06:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
+                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 154, harmless: true }),
             ),
             (
                 "2025-10-20T12:30:01+0000 node031 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36 sourcetrack \

@@ -71,7 +71,8 @@ pub(super) fn take(
         }
     }
     let recent = |time: u64| time.saturating_add(RECENT_NS) >= now_ns;
-    let mut xids: BTreeMap<Component, Vec<(u64, u32, bool)>> = BTreeMap::new();
+    // Where the line says that nothing is to be done the number is told alone.
+    let mut xids: BTreeMap<Component, Vec<(u64, Result<u32, u32>, bool)>> = BTreeMap::new();
     let (mut kills, mut ecc): (BTreeMap<Component, Vec<u64>>, BTreeMap<Component, Vec<u64>>) =
         Default::default();
     let mut old = 0_usize;
@@ -80,9 +81,10 @@ pub(super) fn take(
         let host = who.host_of(event);
         let of_this_start = boots.get(&host).is_none_or(|boot| time >= *boot);
         match &event.what {
-            LogSays::Kernel(KernelEvent::Xid { bus, number }) => {
+            LogSays::Kernel(KernelEvent::Xid { bus, number, harmless }) => {
                 let stands = of_this_start || recent(time);
-                xids.entry(who.gpu(&host, bus)).or_default().push((time, *number, stands));
+                let number = if *harmless { Err(*number) } else { Ok(*number) };
+                xids.entry(who.gpu(&host, bus)).or_default().push((time, number, stands));
             }
             LogSays::Kernel(KernelEvent::OutOfMemory { .. }) if recent(time) => {
                 kills.entry(Component::Host(host)).or_default().push(time);
@@ -103,6 +105,7 @@ pub(super) fn take(
         let worst = said
             .iter()
             .filter_map(|&(time, number, stands)| {
+                let number = number.ok()?;
                 let hardware = xid_meaning(number)?.hardware();
                 let lasts = hardware >= 0.8;
                 (stands && lasts || recent(time)).then_some((hardware, time, number))
@@ -112,9 +115,9 @@ pub(super) fn take(
             Some((_, time, number)) => taker.grows(&gpu, Counter::Xid, (time, time), f64::from(number)),
             None => {
                 let numbers: Vec<String> =
-                    said.iter().take(4).map(|(_, number, _)| number.to_string()).collect();
+                    said.iter().take(4).map(|(_, Ok(number) | Err(number), _)| number.to_string()).collect();
                 notes.push(format!(
-                    "gpu {}: Xid {}: of long ago, or of no known meaning",
+                    "gpu {}: Xid {}: of long ago, harmless by its own words, or of no known meaning",
                     gpu.name(),
                     numbers.join(", ")
                 ));

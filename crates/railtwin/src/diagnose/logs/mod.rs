@@ -234,7 +234,8 @@ fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
     let mut told: BTreeMap<Component, Reasons> = BTreeMap::new();
     let with_gpu: BTreeSet<String> = (events.iter())
         .filter(|(_, event)| match &event.what {
-            LogSays::Kernel(KernelEvent::Xid { number, .. }) => {
+            // Links of GPUs fail with their switch, and what is then to be done with the GPUs (154) follows.
+            LogSays::Kernel(KernelEvent::Xid { number, harmless: false, .. }) if *number != 154 => {
                 xid_meaning(*number).is_some_and(|xid| xid != Xid::NvLink && xid.hardware() > 0.5)
             }
             _ => false,
