@@ -220,6 +220,60 @@ fn a_test_that_dies_tells_peer_and_device() {
 }
 
 #[test]
+fn an_address_that_nothing_tells_is_the_other_host_of_the_test() {
+    let test = |a: u32, b: u32| {
+        format!(
+            "# nccl-tests version 2.17.6\n# Collective test starting: alltoall_perf\n# nThread 1 nGpus 1\n# Using devices\n#  Rank  0 \
+             Group  0 Pid 1 on gpu-{a} device  0 [0000:52:00] H100\n#  Rank  1 Group  0 Pid 2 on gpu-{b} device  0 [0000:43:00] H100\n\
+             # size count type redop root time algbw busbw #wrong\n"
+        )
+    };
+    let lost = |host: u32| {
+        format!(
+            "gpu-{host}:22:20 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.1.0.5<50123> with status=12 \
+             opcode=0 len=0 vendor err 129 (Send) hca mlx5_0\n"
+        )
+    };
+    let logs: Vec<(String, String)> =
+        [0, 1, 2].map(|host| (format!("{host}.log"), test(host, 5) + &lost(host))).to_vec();
+    let files: Vec<(&str, &str)> = logs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let told = of(&files);
+    let named: Vec<&str> =
+        told.findings.iter().flat_map(|one| &one.suspects).map(|one| one.component.name()).collect();
+    assert!(named.contains(&"gpu-5") && named.iter().all(|name| !name.contains("10.1.0.5")), "{named:?}");
+    // Two hosts cannot have one address: it is none of theirs.
+    let other = test(0, 4) + &lost(0);
+    let told = of(&[files[0], files[1], ("other.log", &other)]);
+    let named: Vec<&str> =
+        told.findings.iter().flat_map(|one| &one.suspects).map(|one| one.component.name()).collect();
+    assert!(named.iter().any(|name| name.contains("10.1.0.5")), "{named:?}");
+}
+
+#[test]
+fn the_name_of_a_tests_file_is_no_host_of_what_a_kernel_says_in_it() {
+    let test = "# nccl-tests version 2.17.6\n# Collective test starting: alltoall_perf\n# nThread 1 nGpus 1\n# Using devices\n\
+        #  Rank  0 Group  0 Pid 1 on gpu-0 device  0 [0000:52:00] H100\n#  Rank  1 Group  0 Pid 2 on gpu-1 device  0 [0000:52:00] H100\n\
+        # size count type redop root time algbw busbw #wrong\n";
+    let kernel = "NVRM: Xid (PCI:0000:52:00): 79, pid=9, name=alltoall_perf, GPU has fallen off the bus.\n";
+    let warns = "gpu-0:22:20 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.1.0.5<50123> with status=12 \
+                 opcode=0 len=0 vendor err 129 (Send) hca mlx5_0\n";
+    let name = "nccl_N2_G1_gpu-0_gpu-1.log";
+    let names = |text: &str| -> Vec<String> {
+        let told = of(&[(name, text)]);
+        let suspects = told.findings.iter().flat_map(|one| &one.suspects).map(|one| &one.component);
+        suspects.filter(|one| one.kind() == "gpu").map(|one| one.name().to_owned()).collect()
+    };
+    // Who says that it failed by itself, else nobody that is known: not who alone says anything else.
+    let died = "gpu-1: Test CUDA failure common.cu:892 'unspecified launch failure'\n";
+    assert_eq!(names(&format!("{test}{warns}{kernel}{died}")), ["gpu-1/gpu-0"]);
+    let unknown = names(&format!("{test}{warns}{kernel}"));
+    assert!(
+        unknown.iter().all(|name| name.starts_with("unknown-host/")) && !unknown.is_empty(),
+        "{unknown:?}"
+    );
+}
+
+#[test]
 fn what_the_driver_asks_to_reset_is_named_and_a_harmless_event_is_not() {
     let event = |severity: &str| {
         format!("NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT {severity} XC0 i0 Link 01 (0x004505c6 0x0)")

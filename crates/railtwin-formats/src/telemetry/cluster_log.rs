@@ -153,6 +153,24 @@ struct Read {
 /// # Errors
 /// A gzip stream that is broken.
 pub fn parse_cluster_log(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<ClusterLog, FormatError> {
+    Ok(read(source_name, bytes)?.finish(host_of(source_name), hints, false))
+}
+
+/// Reads what else stands in the log of a test: `host` is whose lines are that name none. The name of such a file is that of
+/// several hosts, and who alone says something is one of them.
+///
+/// # Errors
+/// A gzip stream that is broken.
+pub(crate) fn log_of_tests(
+    source_name: &str,
+    host: Option<String>,
+    bytes: &[u8],
+    hints: &Hints,
+) -> Result<ClusterLog, FormatError> {
+    Ok(read(source_name, bytes)?.finish(host, hints, true))
+}
+
+fn read(source_name: &str, bytes: &[u8]) -> Result<Reading, FormatError> {
     let text = input::lossy(FORMAT, source_name, bytes)?;
     let mut reading = Reading::default();
     for (line, number) in text.lines().zip(1_u64..) {
@@ -160,7 +178,7 @@ pub fn parse_cluster_log(source_name: &str, bytes: &[u8], hints: &Hints) -> Resu
             reading.line(line, number);
         }
     }
-    Ok(reading.finish(source_name, hints))
+    Ok(reading)
 }
 
 #[derive(Default)]
@@ -330,9 +348,12 @@ impl Reading {
         }
     }
 
-    fn finish(self, source_name: &str, hints: &Hints) -> ClusterLog {
+    /// `host` is whose lines are that name none, unless all that name one name the same; of `several` hosts they may be of
+    /// another.
+    fn finish(self, host: Option<String>, hints: &Hints, several: bool) -> ClusterLog {
         let Self { read, mut log, .. } = self;
-        let told = hints.host.clone().or_else(|| only_host(&read)).or_else(|| host_of(source_name));
+        let only = if several { None } else { only_host(&read) };
+        let told = hints.host.clone().or(only).or(host);
         // When each kernel began: its last line is as old as the file, at most.
         let mut last_up: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         for one in &read {

@@ -344,7 +344,12 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
     };
     let mut log = None;
     if format.is_log() {
-        let mut read = parse_cluster_log(source_name, bytes, hints)?;
+        let mut read = match &content {
+            Content::NcclTests(tests) => {
+                cluster_log::log_of_tests(source_name, nccl_tests::only_host(tests), bytes, hints)?
+            }
+            _ => parse_cluster_log(source_name, bytes, hints)?,
+        };
         if !read.is_empty() || format == Format::ClusterLog {
             notes.append(&mut read.notes);
             log = Some(Box::new(read));

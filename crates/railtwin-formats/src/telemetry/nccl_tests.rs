@@ -1,5 +1,7 @@
 //! nccl-tests: what a test prints, several tests to a log; JSON is read in [`super::nccl_tests_json`].
 
+use std::collections::BTreeSet;
+
 use super::input;
 use super::nccl_tests_failure::{self as failure, NcclTestEnd, NcclTestFailure, Said};
 use super::skipped::Skipped;
@@ -173,6 +175,18 @@ pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestL
         ));
     }
     Ok(NcclTestLog { tests: reading.tests, notes, skipped: reading.skipped })
+}
+
+/// Whose lines are that name no host, as those of a kernel between those of tests: the one host of the tests, else the one that
+/// says of itself that it failed. None where there are several.
+pub(crate) fn only_host(tests: &[NcclTest]) -> Option<String> {
+    let devices = tests.iter().flat_map(|test| &test.devices).map(|device| device.host.as_str());
+    let devices: BTreeSet<&str> = devices.collect();
+    let failed = tests.iter().filter_map(|test| test.failure.as_ref()).filter(|failure| failure.own);
+    let failed = failed.flat_map(|failure| failure.host.iter().chain(&failure.others));
+    let failed: BTreeSet<&str> = failed.map(String::as_str).collect();
+    let of = if devices.len() == 1 { devices } else { failed };
+    of.first().filter(|_| of.len() == 1).map(|host| (*host).to_owned())
 }
 
 #[derive(Default)]
@@ -520,6 +534,27 @@ mod tests {
         assert_eq!(said(&[lost, own, too, too]), ("h7".to_owned(), true, vec!["h8".to_owned()]));
         // Whom a launcher ends when others have failed did not fail by itself.
         assert_eq!(said(&[lost, late]), ("h1".to_owned(), false, vec![]));
+    }
+
+    #[test]
+    fn lines_without_a_host_are_of_the_one_of_the_tests_or_of_who_failed() {
+        let device = |host: &str| NcclTestDevice { host: host.into(), ..NcclTestDevice::default() };
+        let mut test = NcclTest { devices: vec![device("h1"), device("h1")], ..NcclTest::default() };
+        assert_eq!(only_host(&[test.clone()]).as_deref(), Some("h1"));
+        test.devices.push(device("h2"));
+        assert_eq!(only_host(&[test.clone()]), None);
+        test.failure = Some(NcclTestFailure {
+            end: NcclTestEnd::Died,
+            line: "h2: Test CUDA failure".into(),
+            number: 1,
+            host: Some("h2".into()),
+            own: true,
+            others: Vec::new(),
+            after_bytes: None,
+        });
+        assert_eq!(only_host(&[test.clone()]).as_deref(), Some("h2"));
+        test.failure = test.failure.map(|one| NcclTestFailure { others: vec!["h1".into()], ..one });
+        assert_eq!(only_host(&[test]), None);
     }
 
     #[test]

@@ -24,11 +24,13 @@ pub(super) struct Who<'a> {
     ranks: BTreeMap<u32, (String, u32)>,
 }
 
+fn is_address(name: &str) -> bool {
+    name.contains(':') || name.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
+}
+
 /// A name without its domain; addresses stay.
 fn short(name: &str) -> &str {
-    let is_address =
-        name.contains(':') || name.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
-    if is_address { name } else { name.split('.').next().unwrap_or(name) }
+    if is_address(name) { name } else { name.split('.').next().unwrap_or(name) }
 }
 
 impl<'a> Who<'a> {
@@ -77,7 +79,40 @@ impl<'a> Who<'a> {
             }
         }
         who.number(&worlds);
+        who.peers(events, tests);
         who
+    }
+
+    /// Addresses that nothing tells: what one of the two hosts of a test calls the other end is the other host. One that
+    /// several hosts would have is none.
+    fn peers(&mut self, events: &[Said<'a>], tests: &'a [(String, Vec<NcclTest>)]) {
+        let pairs: BTreeMap<&str, [String; 2]> = (tests.iter())
+            .filter_map(|(file, tests)| {
+                let devices = tests.iter().flat_map(|test| &test.devices);
+                let hosts: BTreeSet<String> = devices.map(|device| self.known(&device.host)).collect();
+                Some((file.as_str(), <[String; 2]>::try_from(Vec::from_iter(hosts)).ok()?))
+            })
+            .collect();
+        let mut told: BTreeMap<&'a str, BTreeSet<String>> = BTreeMap::new();
+        for (file, event) in events {
+            let LogSays::Nccl(
+                NcclEvent::Completion { peer, .. }
+                | NcclEvent::Closed { peer }
+                | NcclEvent::Refused { peer, .. },
+            ) = &event.what
+            else {
+                continue;
+            };
+            let Some([a, b]) = pairs.get(file).filter(|_| is_address(peer)) else { continue };
+            let own = self.host_of(event);
+            let other = if own == *a { b } else { a };
+            if own == *a || own == *b {
+                told.entry(peer).or_default().insert(other.clone());
+            }
+        }
+        for (peer, hosts) in told.into_iter().filter(|(_, hosts)| hosts.len() == 1) {
+            self.addresses.entry(peer).or_insert_with(|| hosts.into_iter().next().unwrap_or_default());
+        }
     }
 
     /// Ranks of the job: those of the largest communicator. Where there are several of that size they must agree.
