@@ -6,7 +6,7 @@ use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
-use super::pick::Point;
+use super::pick::{Label, Point};
 use super::sweep::Set;
 use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
 
@@ -32,10 +32,23 @@ const SEED: u64 = 1;
 /// Hours until a failed leaf or cable of HPN works again; the paper does not say.
 const REPAIR_H: f64 = 24.0;
 
-/// The points of a calculation, one where it draws nothing; none where there is none of that name.
-pub(super) fn points(calculation: &str, cases: Cases, set: &Set) -> Option<Vec<Point>> {
+/// The labels of a calculation's points, before any has run; one without axes where it has no points.
+pub(super) fn labels(calculation: &str, cases: Cases, set: &Set) -> Vec<Label> {
     match calculation {
-        "crux-cases" => Some(crux::cases(cases, set)),
+        "crux-cases" => crux::labels(cases),
+        "crux-testbed-gpt-bert" | "crux-testbed-mixed" | "crux-testbed-pcie" => {
+            testbed::labels(calculation, set)
+        }
+        "gpt3-and-bert" | "gpt3-and-bert-settings" => tenants::labels(calculation, set),
+        _ => vec![Label::new()],
+    }
+}
+
+/// The points of a calculation, in the order of their [`labels`] and without figures where they are not wanted; none where
+/// there is none of that name.
+pub(super) fn points(calculation: &str, cases: Cases, set: &Set, wanted: &[bool]) -> Option<Vec<Point>> {
+    match calculation {
+        "crux-cases" => Some(crux::cases(cases, set, wanted)),
         "crux-clos" | "crux-double-sided" => {
             Some(vec![Point { label: Vec::new(), figures: weeks::figures(calculation, cases, set) }])
         }
@@ -43,13 +56,13 @@ pub(super) fn points(calculation: &str, cases: Cases, set: &Set) -> Option<Vec<P
             Some(vec![Point { label: Vec::new(), figures: weeks::losses("crux-clos", set) }])
         }
         "crux-testbed-gpt-bert" | "crux-testbed-mixed" | "crux-testbed-pcie" => {
-            Some(testbed::points(calculation, set))
+            Some(testbed::points(calculation, set, wanted))
         }
         "crux-schedulers" => {
             Some(vec![Point { label: Vec::new(), figures: testbed::schedulers(cases, set) }])
         }
-        "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50, set)),
-        "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20, set)),
+        "gpt3-and-bert" => Some(tenants::points("gpt3-and-bert", 50, set, wanted)),
+        "gpt3-and-bert-settings" => Some(tenants::points("gpt3-and-bert-settings", 20, set, wanted)),
         _ => figures(calculation, set).map(|figures| vec![Point { label: Vec::new(), figures }]),
     }
 }

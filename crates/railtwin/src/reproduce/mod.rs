@@ -246,7 +246,27 @@ pub fn reproduce(
     clock: &dyn Fn() -> f64,
     progress: &dyn Fn(&str),
 ) -> Result<Vec<Reproduced>, Error> {
-    let (rows, all) = (rows_of(wanted)?, rows());
+    reproduce_where(wanted, &|_| true, full, clock, progress)
+}
+
+/// As [`reproduce`], of the figures alone that `keep` keeps of what is known before anything has run: what the others are
+/// read from is not run, and these come out as they do beside them.
+///
+/// # Errors
+/// Those of [`reproduce`].
+pub fn reproduce_where(
+    wanted: &[String],
+    keep: &dyn Fn(&Reproduced) -> bool,
+    full: bool,
+    clock: &dyn Fn() -> f64,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Reproduced>, Error> {
+    let (mut rows, all) = (rows_of(wanted)?, rows());
+    for row in &mut rows {
+        let figures = std::mem::take(&mut row.figures);
+        row.figures = figures.into_iter().filter(|wanted| keep(&frame(row, wanted))).collect();
+    }
+    rows.retain(|row| !row.figures.is_empty());
     // Points before runs: which of them are run is what all rows read together.
     let mut points_of: BTreeMap<String, Points> = BTreeMap::new();
     for row in &rows {

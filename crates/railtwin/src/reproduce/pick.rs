@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use railtwin_store::Figure;
 use serde::Deserialize;
 
+/// What was chosen on each axis.
+pub type Label = Vec<(String, String)>;
+
 /// A point of a sweep with its figures.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What was chosen on each axis.
-    pub label: Vec<(String, String)>,
+    /// Where in the sweep it is.
+    pub label: Label,
     /// What came out.
     pub figures: Vec<Figure>,
 }

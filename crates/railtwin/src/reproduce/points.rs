@@ -51,8 +51,8 @@ enum Of {
     Sweep(Question, Vec<SweepPoint>),
 }
 
-/// The points of a scenario of the papers; the gains of its sweep stand in a point without labels. Of a calculation there
-/// is one point, before it has run.
+/// The points of a scenario of the papers; the gains of its sweep stand in a point without labels, as all figures of a
+/// calculation do that has no points.
 pub(super) struct Points {
     /// With figures once they have run, and without where no row reads them.
     pub(super) points: Vec<Point>,
@@ -67,11 +67,11 @@ impl Points {
     /// The points with what is put in, not yet run.
     pub(super) fn of(name: &str, length: Length, set: &Set) -> Result<Self, Error> {
         if let Some(calculation) = name.strip_prefix(CALCULATION) {
-            let points = vec![Point { label: Vec::new(), figures: Vec::new() }];
+            let labels = calculate::labels(calculation, length.cases, set);
             return Ok(Self {
-                points,
+                wanted: vec![false; labels.len()],
+                points: labels.into_iter().map(|label| Point { label, figures: Vec::new() }).collect(),
                 of: Of::Calculation(calculation.to_owned(), length.cases, set.clone()),
-                wanted: vec![true],
                 lenient: false,
             });
         }
@@ -101,7 +101,7 @@ impl Points {
             Of::Sweep(question, sweep) => (question, sweep),
             Of::Calculation(name, cases, set) => {
                 let unknown = || Error::Argument(format!("the table names no calculation {name:?}"));
-                self.points = calculate::points(name, *cases, set).ok_or_else(unknown)?;
+                self.points = calculate::points(name, *cases, set, &self.wanted).ok_or_else(unknown)?;
                 return Ok(());
             }
         };

@@ -1,10 +1,10 @@
 //! Zhai et al., section 1.2: what two jobs whose hosts stand under the same leaves cost each other.
-use railtwin_scenario::Scenario;
+use railtwin_scenario::{Scenario, SweepPoint};
 use railtwin_store::Figure;
 use rayon::prelude::*;
 
 use super::paper;
-use super::pick::Point;
+use super::pick::{Label, Point};
 use super::sweep::Set;
 use crate::engines::engine_of;
 use crate::interference::{Options, interference};
@@ -14,12 +14,21 @@ use crate::question::Question;
 const SLOWED: f64 = 0.01;
 
 /// The points of a scenario of a GPT-3 and a BERT, over so many draws of their starts and hashes: what the GPT-3 takes
-/// alone, and what both lose when they run at once.
-pub(super) fn points(name: &str, draws: u32, set: &Set) -> Vec<Point> {
+/// alone, and what both lose when they run at once. Without figures where they are not wanted.
+pub(super) fn points(name: &str, draws: u32, set: &Set, wanted: &[bool]) -> Vec<Point> {
     let question = paper(name, set);
     let sweep = question.points().expect("a test reads it");
-    let of = |scenario: &Scenario| figures(&question, scenario, set.draws(draws));
-    sweep.par_iter().map(|point| Point::new(&point.label, of(&point.scenario))).panic_fuse().collect()
+    let run = |(point, &wanted): (&SweepPoint, &bool)| {
+        let of = |scenario: &Scenario| figures(&question, scenario, set.draws(draws));
+        Point::new(&point.label, if wanted { of(&point.scenario) } else { Vec::new() })
+    };
+    sweep.par_iter().zip(wanted).map(run).panic_fuse().collect()
+}
+
+/// The labels of [`points`], before any has run.
+pub(super) fn labels(name: &str, set: &Set) -> Vec<Label> {
+    let sweep = paper(name, set).points().expect("a test reads it");
+    sweep.iter().map(|point| Point::new(&point.label, Vec::new()).label).collect()
 }
 
 fn figures(question: &Question, scenario: &Scenario, draws: u32) -> Vec<Figure> {

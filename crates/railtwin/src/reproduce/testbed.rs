@@ -1,12 +1,12 @@
 //! Crux's testbed (section 6.2) and job schedulers below Crux (section 6.4): what Crux gains over ECMP.
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_scenario::ClusterPlacement;
+use railtwin_scenario::{ClusterPlacement, SweepPoint};
 use railtwin_store::Figure;
 use rayon::prelude::*;
 
 use super::crux::Cases;
 use super::paper;
-use super::pick::Point;
+use super::pick::{Label, Point};
 use super::sweep::Set;
 use super::weeks::{asked, median};
 use crate::cluster::{ClusterQuestion, Steps, Told};
@@ -50,27 +50,42 @@ const SETTINGS: [(&str, Steps); 3] = [
     ("quarter-batch", Steps { overlap: false, samples_over: 4 }),
 ];
 
-/// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs.
-pub(super) fn points(name: &str, set: &Set) -> Vec<Point> {
+/// The points of a scenario of the testbed, by mix of jobs and fabric: what Crux gains, and what becomes of jobs. Without
+/// figures where they are not wanted.
+pub(super) fn points(name: &str, set: &Set, wanted: &[bool]) -> Vec<Point> {
     let question = paper(name, set);
     let sweep = question.points().expect("a test reads it");
     let seeds: Vec<u64> = (1..=SEEDS).collect();
-    let all: Vec<_> = sweep.iter().flat_map(|point| SETTINGS.map(|setting| (point, setting))).collect();
-    all.par_iter()
-        .map(|(point, (setting, steps))| {
-            let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
-            cluster.steps = *steps;
-            let mut label: Vec<(String, String)> =
-                point.label.iter().flat_map(|(path, value)| labels(path, value)).collect();
-            label.push(("setting".to_owned(), (*setting).to_owned()));
-            Point { label, figures: figures(cluster, &seeds) }
+    let run = |((point, steps, label), &wanted): ((&SweepPoint, Steps, Label), &bool)| {
+        if !wanted {
+            return Point { label, figures: Vec::new() };
+        }
+        let mut cluster = question.cluster(&point.scenario).expect("a test resolves it");
+        cluster.steps = steps;
+        Point { label, figures: figures(cluster, &seeds) }
+    };
+    let all: Vec<_> = all_points(&sweep).zip(wanted).collect();
+    all.into_par_iter().map(run).panic_fuse().collect()
+}
+
+/// The labels of [`points`], before any has run.
+pub(super) fn labels(name: &str, set: &Set) -> Vec<Label> {
+    let sweep = paper(name, set).points().expect("a test reads it");
+    all_points(&sweep).map(|(_, _, label)| label).collect()
+}
+
+fn all_points(sweep: &[SweepPoint]) -> impl Iterator<Item = (&SweepPoint, Steps, Label)> {
+    sweep.iter().flat_map(|point| {
+        SETTINGS.map(|(setting, steps)| {
+            let mut label: Label = point.label.iter().flat_map(|(path, value)| told(path, value)).collect();
+            label.push(("setting".to_owned(), setting.to_owned()));
+            (point, steps, label)
         })
-        .panic_fuse()
-        .collect()
+    })
 }
 
 /// A list of jobs is known by its name: `jobs` is the mix, `placed` where it sits, as the name of the file has them.
-fn labels(path: &str, value: &str) -> Vec<(String, String)> {
+fn told(path: &str, value: &str) -> Label {
     let Some(list) = value.strip_suffix(".csv").and_then(|path| path.rsplit('/').next()) else {
         return vec![(path.to_owned(), value.to_owned())];
     };

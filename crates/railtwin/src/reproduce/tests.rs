@@ -24,17 +24,15 @@ fn every_row_names_a_scenario_that_resolves() {
         let source = row.source();
         let calculation = source.strip_prefix(CALCULATION);
         let points = known.entry(source.clone()).or_insert_with(|| match calculation {
-            Some(name) => calculate::points(name, Cases { ours: 12, others: 2 }, &Set::default()).unwrap(),
+            Some(name) => {
+                let labels = calculate::labels(name, Cases { ours: 12, others: 2 }, &Set::default());
+                labels.into_iter().map(|label| Point { label, figures: Vec::new() }).collect()
+            }
             None => points_named(&row.id, &source),
         });
         for wanted in row.figures.iter().filter(|wanted| calculation.is_some() || wanted.skipped.is_none()) {
-            if calculation.is_some() {
-                let values = wanted.from.values(&wanted.figure, points, points);
-                assert!(values.is_ok(), "{source} has no {}: {values:?}", wanted.figure);
-            } else {
-                let fits = wanted.from.fits_one_of(points);
-                assert!(fits, "{}: no point of {source} is {:?}", row.id, wanted.from);
-            }
+            let fits = wanted.from.fits_one_of(points);
+            assert!(fits, "{}: no point of {source} is {:?}", row.id, wanted.from);
         }
         for other in row.figures.iter().filter_map(|wanted| wanted.from.against()) {
             assert!(PAPERS.iter().any(|(name, _)| *name == other), "{} names {other}", row.id);

@@ -5,7 +5,6 @@ use railtwin_control::crux::correction::Priorities;
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::optimum::Judge;
 use railtwin_control::crux::select::{by_distance, by_hash, by_intensity};
-use rayon::prelude::*;
 
 use super::cases::{Setting, draw};
 
@@ -32,12 +31,8 @@ pub(super) struct Shares {
     pub(super) contended: bool,
 }
 
-/// All cases, in order; what comes out does not depend on the number of threads.
-pub(super) fn shares(setting: &Setting, seed: u64, cases: u32) -> Vec<Shares> {
-    (0..cases).into_par_iter().map(|number| of_case(setting, seed, number)).collect()
-}
-
-fn of_case(setting: &Setting, seed: u64, number: u32) -> Shares {
+/// Those of case `number` of `seed`.
+pub(super) fn of_case(setting: &Setting, seed: u64, number: u32) -> Shares {
     let drawn = draw(setting, seed, number);
     let tenants = &drawn.tenants;
     let mut judge = Judge::new(tenants, &drawn.start, drawn.window);

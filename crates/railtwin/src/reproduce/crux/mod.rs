@@ -6,15 +6,16 @@ use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::tenants::{Tenant, Tenants};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
+use rayon::prelude::*;
 
-use super::pick::Point;
+use super::pick::{Label, Point};
 use super::sweep::Set;
 
 mod ablation;
 mod cases;
 
 use ablation::Shares;
-use cases::SETTINGS;
+use cases::{SETTINGS, Setting};
 
 /// Seconds of the paper's examples.
 const WINDOW: f64 = 12.0;
@@ -121,19 +122,30 @@ pub(super) fn compression() -> Vec<Figure> {
 
 /// A point for each case of each setting: percent of the optimum that is left where one decision is as named and the
 /// other two are the best; names that end in `contended` stand where jobs contend even by the best paths.
-pub(super) fn cases(count: Cases, set: &Set) -> Vec<Point> {
-    let mut points = Vec::new();
-    for &(name, setting) in SETTINGS {
-        let count = if name == SETTINGS[0].0 { count.ours } else { count.others };
-        for (number, shares) in
-            ablation::shares(&setting, set.number("seed", SEED as f64) as u64, count).into_iter().enumerate()
-        {
-            let label =
-                vec![("setting".to_owned(), name.to_owned()), ("case".to_owned(), number.to_string())];
-            points.push(Point { label, figures: figures_of(&shares) });
-        }
-    }
-    points
+/// Without figures where they are not wanted.
+pub(super) fn cases(count: Cases, set: &Set, wanted: &[bool]) -> Vec<Point> {
+    let seed = set.number("seed", SEED as f64) as u64;
+    let run = |((setting, number, label), &wanted): ((&Setting, u32, Label), &bool)| {
+        let figures = if wanted { figures_of(&ablation::of_case(setting, seed, number)) } else { Vec::new() };
+        Point { label, figures }
+    };
+    let all: Vec<_> = all_cases(count).zip(wanted).collect();
+    all.into_par_iter().map(run).panic_fuse().collect()
+}
+
+/// The points of [`cases`], before any has run.
+pub(super) fn labels(count: Cases) -> Vec<Label> {
+    all_cases(count).map(|(_, _, label)| label).collect()
+}
+
+fn all_cases(count: Cases) -> impl Iterator<Item = (&'static Setting, u32, Label)> {
+    SETTINGS.iter().flat_map(move |(name, setting)| {
+        let count = if *name == SETTINGS[0].0 { count.ours } else { count.others };
+        (0..count).map(move |number| {
+            let of = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+            (setting, number, vec![of("setting", name), of("case", &number.to_string())])
+        })
+    })
 }
 
 fn figures_of(shares: &Shares) -> Vec<Figure> {
