@@ -205,6 +205,31 @@ fn the_tree_of_a_real_host_is_read_as_one() {
     assert!(notes.contains("link_downed stands at 255"), "{notes}");
 }
 
+/// One reading of a tree accuses nobody, but a port that is down and a slow link are on the first screen, above counters.
+#[test]
+fn links_that_are_down_or_slow_are_told_first() {
+    let folder = tempfile::tempdir().unwrap();
+    for (nic, state, physical, rate) in [
+        ("mlx5_0", "4: ACTIVE", "5: LinkUp", "400 Gb/sec (4X NDR)"),
+        ("mlx5_1", "4: ACTIVE", "5: LinkUp", "400 Gb/sec (4X NDR)"),
+        ("mlx5_2", "4: ACTIVE", "5: LinkUp", "100 Gb/sec (1X NDR)"),
+        ("mlx5_3", "1: DOWN", "2: Polling", "400 Gb/sec (4X NDR)"),
+    ] {
+        let port = folder.path().join(format!("n1/infiniband/{nic}/ports/1"));
+        std::fs::create_dir_all(port.join("counters")).unwrap();
+        for (name, text) in
+            [("state", state), ("phys_state", physical), ("rate", rate), ("counters/link_downed", "255")]
+        {
+            std::fs::write(port.join(name), text).unwrap();
+        }
+    }
+    let told = railtwin(&["diagnose", &shown(folder.path())]);
+    let also: Vec<&str> = told.out.lines().filter(|line| line.starts_with("also: ")).collect();
+    assert!(also[0].contains("n1/mlx5_3: its link is down"), "{}", told.out);
+    assert!(also[1].contains("n1/mlx5_2: its link runs at 100 Gb/sec"), "{}", told.out);
+    assert!(also[2].contains("stands at 255"), "{}", told.out);
+}
+
 #[test]
 fn two_readings_of_a_tree_are_rates() {
     let folder = tempfile::tempdir().unwrap();

@@ -194,3 +194,125 @@ fn an_error_without_its_code_follows_from_who_is_gone() {
     let named = accused(&answer);
     assert!(named.contains(&"job/6".to_owned()) && !named.contains(&"job/3".to_owned()), "{answer}");
 }
+
+/// The answer to the text of a job of 8 ranks whose communicator is told so.
+fn answer_to(folder: &Path, table: &str, told: &str) -> (u8, Value) {
+    let whole = ras_text(6650);
+    let (head, _) = whole.split_once("#0-0").unwrap();
+    let text =
+        format!("{}#0-0 (27a079b828ff1a75) MISMATCH\n{told}", head.replace("RUNNING  MISMATCH", table));
+    diagnose(&[&written(folder, "ras.txt", &text)])
+}
+
+/// Names of the suspects of the first finding.
+fn first_suspects(answer: &Value) -> Vec<String> {
+    let all = answer["findings"][0]["suspects"].as_array().unwrap();
+    all.iter().map(|one| one["component"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// As `ncclras` prints it: one that has launched nothing has no number of an operation.
+#[test]
+fn who_has_launched_nothing_is_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |told: &str| {
+        let head = "  Communicator ranks have different AllReduce operation counts\n";
+        answer_to(folder.path(), "RUNNING  MISMATCH", &format!("{head}{told}"))
+    };
+    let gpu = |rank: u32| format!(" -- GPU {rank} managed by process 4{rank} on node 10.0.0.1\n");
+    let one = format!(
+        "  7 ranks have launched up to operation 1\n  Rank 5 has not launched any operations{}",
+        gpu(5)
+    );
+    let (status, answer) = of(&one);
+    assert_eq!((status, first_suspects(&answer)), (1, vec!["job/5".to_owned()]), "{answer}");
+    let two = format!(
+        "  6 ranks have launched up to operation 3\n  2 ranks have not launched any operations\n  Rank 2{}  Rank 5{}",
+        gpu(2),
+        gpu(5)
+    );
+    let (_, answer) = of(&two);
+    assert_eq!(first_suspects(&answer), ["job/2", "job/5"], "{answer}");
+    // Who is ahead of all others waits for them.
+    let most = format!(
+        "  7 ranks have not launched any operations\n  Rank 5 has launched up to operation 1{}",
+        gpu(5)
+    );
+    let (status, answer) = of(&most);
+    assert_eq!((status, &answer["findings"]), (0, &json!([])), "{answer}");
+}
+
+#[test]
+fn a_state_that_few_are_in_is_told_and_accuses_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |most: &str, word: &str| {
+        let told = format!(
+            "  Communicator ranks have different status\n  7 ranks have status {most}\n\
+             \x20 Rank 5 has status {word} -- GPU 5 managed by process 45 on node 10.0.0.1\n"
+        );
+        answer_to(folder.path(), &format!("{most}  MISMATCH"), &told)
+    };
+    for (most, word, seen) in [
+        ("RUNNING", "ABORT", "have aborted"),
+        ("RUNNING", "INIT", "have not ended the initialisation"),
+        ("INIT", "NOCOMM", "have no communicator"),
+    ] {
+        let (status, answer) = of(most, word);
+        assert_eq!((status, first_suspects(&answer)), (1, vec!["job/5".to_owned()]), "{answer}");
+        assert_eq!(accused(&answer), Vec::<String>::new(), "{answer}");
+        assert!(answer["findings"][0]["evidence"].to_string().contains(seen), "{answer}");
+    }
+    let (status, answer) = of("RUNNING", "FINALIZE");
+    assert_eq!((status, &answer["findings"]), (0, &json!([])), "who is through goes first: {answer}");
+    // A table that says more than the lines below it.
+    let (_, answer) = answer_to(folder.path(), "RUNNING  MISMATCH", "  Something new\n");
+    assert!(answer["notes"].to_string().contains("says MISMATCH"), "{answer}");
+    assert!(!answer["notes"].to_string().contains("the same number"), "{answer}");
+}
+
+#[test]
+fn errors_of_initialisation_and_aborts_of_the_json_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |init: &dyn Fn(u64) -> u32, aborts: &dyn Fn(u64) -> bool| {
+        let rank = |rank: u64| {
+            json!({ "rank": rank, "host": "h", "pid": 10 + rank, "cuda_dev": rank,
+                "status": { "init_state": init(rank), "async_error": 0, "finalize_called": false,
+                    "destroy_flag": false, "abort_flag": aborts(rank) },
+                "collective_counts": { "AllReduce": 7 } })
+        };
+        let text = json!({ "nccl_version": "2.28.9", "timestamp": "2026-05-01 10:00:00", "communicators_count": 1,
+            "communicators": [{ "hash": "0xa", "size": 8, "ranks_count": 8,
+                "ranks": (0..8).map(rank).collect::<Vec<_>>(), "missing_ranks_count": 0 }] });
+        diagnose(&[&written(folder.path(), "ras.json", &text.to_string())])
+    };
+    let (status, answer) = of(&|rank| if rank == 3 { 2 } else { 0 }, &|_| false);
+    assert_eq!((status, accused(&answer)), (1, vec!["job/3".to_owned()]), "{answer}");
+    assert!(
+        answer["findings"][0]["evidence"].to_string().contains("a call to the system failed"),
+        "{answer}"
+    );
+    let (status, answer) = of(&|_| 0, &|rank| rank == 3);
+    assert_eq!((status, first_suspects(&answer)), (1, vec!["job/3".to_owned()]), "{answer}");
+    let (status, answer) = of(&|_| 0, &|_| true);
+    assert_eq!((status, first_suspects(&answer)), (1, vec![]), "all gave up: {answer}");
+    let (status, answer) = of(&|_| 7, &|_| false);
+    assert_eq!((status, &answer["findings"]), (0, &json!([])), "a job that begins: {answer}");
+}
+
+/// All of a node are gone, not one of them.
+#[test]
+fn each_of_several_that_are_dead_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let rank = |rank: u64| {
+        json!({ "rank": rank, "host": "h1", "pid": 10 + rank, "cuda_dev": rank,
+            "collective_counts": { "AllReduce": 7 } })
+    };
+    let gone = |rank: u64| {
+        json!({ "rank": rank, "host": "h2", "pid": 10 + rank, "cuda_dev": rank % 4, "unresponsive": true,
+            "considered_dead": true })
+    };
+    let text = json!({ "nccl_version": "2.29.1", "timestamp": "2026-05-01 10:00:00", "communicators_count": 1,
+        "communicators": [{ "hash": "0xa", "size": 8, "ranks_count": 4, "ranks": (0..4).map(rank).collect::<Vec<_>>(),
+            "missing_ranks_count": 4, "missing_ranks": (4..8).map(gone).collect::<Vec<_>>() }] });
+    let told = railtwin(&["diagnose", &written(folder.path(), "ras.json", &text.to_string())]);
+    assert!(told.out.contains("died") && !told.out.contains("or one of"), "{}", told.out);
+}

@@ -147,6 +147,32 @@ fn a_host_of_which_all_ports_differ_is_told_as_a_host_and_a_port_that_hears_two_
     );
 }
 
+/// Rails of one host in another order, beside a port for management that keeps its name; and two swaps in it.
+#[test]
+fn most_ports_of_a_host_in_another_order_are_told_as_the_host_and_swaps_as_cables() {
+    let told = |hears: &dyn Fn(usize) -> usize| {
+        let port = |host: usize, port: usize| {
+            let leaf = if host == 5 { hears(port) } else { port };
+            let neighbor = if port == 8 { "management".to_owned() } else { format!("leaf-{leaf}") };
+            NeighborInfo { port: format!("n{host}/eth{port}"), neighbor, neighbor_port: String::new() }
+        };
+        let all: Vec<NeighborInfo> = (0..12)
+            .flat_map(|host| (0..9).map(move |at| (host, at)))
+            .map(|(host, at)| port(host, at))
+            .collect();
+        wiring_of(&all, None).findings
+    };
+    let reversed = |port: usize| 7 - port.min(7);
+    let rotated = |port: usize| (port + 3) % 8;
+    for found in [told(&reversed), told(&rotated)] {
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(one.suspects[0].component.name(), "n5");
+    }
+    let swaps = told(&|port| if port < 4 { port ^ 1 } else { port });
+    let names: BTreeSet<&str> = swaps.iter().map(|one| one.suspects[0].component.name()).collect();
+    assert_eq!(names, BTreeSet::from(["n5/eth0", "n5/eth1", "n5/eth2", "n5/eth3"]), "{swaps:?}");
+}
+
 #[test]
 fn a_cable_in_another_port_of_its_leaf_is_told_where_ports_have_the_names_of_the_plan() {
     let mut fabric =

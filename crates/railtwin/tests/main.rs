@@ -28,6 +28,7 @@ mod followed_telemetry;
 mod golden;
 mod hash_odds;
 mod headline;
+mod healed;
 mod interference;
 mod intranode;
 mod kit;

@@ -74,8 +74,10 @@ pub(super) fn judge(heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
                 one.should
             )
         };
-        // All ports at once are more likely named in another order than plugged in wrongly, cable by cable.
-        if astray.len() > 1 && astray.len() == ports.len() {
+        // All ports at once, or most of them among each other, are more likely named in another order than plugged in
+        // wrongly, cable by cable: a port of another kind, as for management, keeps its name.
+        let most = 2 * astray.len() > ports.len() && astray.len() > 2 && is_order(&astray);
+        if astray.len() > 1 && astray.len() == ports.len() || most {
             let sure = astray.iter().map(|one| confidence(one.agree, one.others)).fold(1.0, f64::min);
             let advice = "see whether its ports are named in another order than those of the others: if not, its cables \
                           are swapped";
@@ -114,6 +116,16 @@ pub(super) fn judge(heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
         _ => format!("neighbors of {judged} of {of} hosts are held against {AGREE} or more that are cabled alike"),
     });
     told
+}
+
+/// Whether ports hear what they should, but for which of them hears what.
+fn is_order(astray: &[Astray<'_>]) -> bool {
+    let sorted = |of: fn(&Astray<'_>) -> String| {
+        let mut names: Vec<String> = astray.iter().map(of).collect();
+        names.sort_unstable();
+        names
+    };
+    sorted(|one| one.hears.to_owned()) == sorted(|one| one.should.to_owned())
 }
 
 /// Whether hosts agree on what the ports of a host hear.

@@ -111,7 +111,7 @@ pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, Pe
 pub use perftest_json::parse_perftest_json;
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
-pub use ras::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
+pub use ras::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
 pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv};

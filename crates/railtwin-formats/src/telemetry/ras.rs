@@ -63,10 +63,13 @@ pub struct RasRank {
 /// The code of an asynchronous error of which only that it is there is told, as texts have it.
 pub const UNTOLD_ERROR: u32 = u32::MAX;
 
+/// The code of what is still under way (`ncclInProgress`).
+pub const IN_PROGRESS: u32 = 7;
+
 /// The state of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RasStatus {
-    /// Result code of its initialisation, 0 for success.
+    /// Result code of its initialisation, 0 for success and [`IN_PROGRESS`] before its end.
     pub init_state: u32,
     /// Code of an asynchronous error (`ncclResult_t`), 0 for none, [`UNTOLD_ERROR`] where there is one without its code.
     pub async_error: u32,
@@ -76,6 +79,8 @@ pub struct RasStatus {
     pub destroyed: bool,
     /// Whether it was aborted.
     pub aborted: bool,
+    /// Whether its process has no such communicator.
+    pub absent: bool,
 }
 
 /// A rank that did not answer.
@@ -258,6 +263,7 @@ fn rank(node: &Node, size: u32) -> Result<RasRank, FormatError> {
             finalize_called: flag("finalize_called")?,
             destroyed: flag("destroy_flag")?,
             aborted: flag("abort_flag")?,
+            absent: false,
         };
     }
     let mut counts = BTreeMap::new();

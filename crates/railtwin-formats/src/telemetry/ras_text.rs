@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::builder::unknown_host;
 use super::names::operation_kind;
 use super::skipped::Skipped;
-use super::{RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
+use super::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -55,8 +55,8 @@ struct Part {
     /// Status of the ranks that are named next.
     status: String,
     errors: BTreeSet<u32>,
-    aborted: BTreeSet<u32>,
-    finalized: BTreeSet<u32>,
+    /// Status in NCCL's words of ranks that are named.
+    statuses: BTreeMap<u32, String>,
     /// By kind of operation: groups of ranks at one count, with how many, and those that are named.
     counts: BTreeMap<String, Vec<(u64, u64, BTreeSet<u32>)>>,
 }
@@ -79,6 +79,8 @@ struct Reading<'a> {
     version: String,
     /// Sizes and numbers of communicators of groups.
     groups: Vec<(u32, u32)>,
+    /// Statuses and errors of groups that are not `RUNNING` and `OK`.
+    unusual: BTreeSet<String>,
     parts: BTreeMap<String, Part>,
     silent: BTreeSet<Process>,
     dead: BTreeSet<Process>,
@@ -132,6 +134,12 @@ impl Reading<'_> {
             let read = |at: usize| words.get(at).and_then(|word| word.parse::<u32>().ok());
             if let (8, Some(_), Some(count), Some(size)) = (words.len(), read(0), read(1), read(4)) {
                 self.groups.push((size.min(SIZE_MAX), count));
+                self.unusual.extend(
+                    words[6..]
+                        .iter()
+                        .filter(|word| !["RUNNING", "OK"].contains(word))
+                        .map(|word| (*word).to_owned()),
+                );
                 return;
             }
             self.table = false;
@@ -183,7 +191,8 @@ impl Reading<'_> {
         }
         let rank: Option<u32> =
             line.strip_prefix("Rank ").and_then(|rest| number(&format!("# {rest}"), "# "));
-        let operation: Option<u64> = number(line, "launched up to operation ");
+        let operation: Option<u64> = number(line, "launched up to operation ")
+            .or_else(|| line.contains("not launched any operation").then_some(0));
         let Some(rank) = rank else {
             // `30 ranks have launched up to operation 640`.
             let many: Option<u64> = line.split_whitespace().next().and_then(|word| word.parse().ok());
@@ -217,11 +226,7 @@ impl Reading<'_> {
                 } else if let Some(status) =
                     after(line, "has status ").or(Some(part.status.as_str()).filter(|it| !it.is_empty()))
                 {
-                    match status {
-                        "ABORT" => part.aborted.insert(rank),
-                        "FINALIZE" => part.finalized.insert(rank),
-                        _ => false,
-                    };
+                    part.statuses.insert(rank, status.to_owned());
                 } else if let Some((_, _, named)) =
                     part.counts.get_mut(&self.kind).and_then(|groups| groups.last_mut())
                 {
@@ -275,6 +280,14 @@ impl Reading<'_> {
                 FormatError::new(FORMAT, self.source_name, "names no communicator and no process", accepted)
             };
             return Err(self.skipped.all().unwrap_or_else(none));
+        }
+        let says = communicators.iter().any(|one| !one.ranks.is_empty() || !one.missing.is_empty());
+        if !says && !self.unusual.is_empty() {
+            let words: Vec<&str> = self.unusual.iter().map(String::as_str).collect();
+            self.notes.push(format!(
+                "its table of communicators says {}, and no line of ranks tells more: ncclras -v may",
+                words.join(", ")
+            ));
         }
         Ok(RasSnapshot {
             nccl_version: self.version,
@@ -342,14 +355,23 @@ impl Reading<'_> {
             let host = if who.host.is_empty() { unknown_host(rank) } else { who.host };
             let status = RasStatus {
                 async_error: if part.errors.contains(&rank) { UNTOLD_ERROR } else { 0 },
-                finalize_called: part.finalized.contains(&rank),
-                aborted: part.aborted.contains(&rank),
-                ..RasStatus::default()
+                ..status_of(part.statuses.get(&rank).map_or("", String::as_str))
             };
             let counts = counts.get(&rank).cloned().unwrap_or_default();
             RasRank { rank, host, pid: who.pid, gpu: who.gpu, status, counts }
         });
         RasCommunicator { hash, size: part.size, ranks: ranks.collect(), missing: part.missing }
+    }
+}
+
+/// A status in NCCL's words.
+fn status_of(word: &str) -> RasStatus {
+    RasStatus {
+        init_state: if word == "INIT" { IN_PROGRESS } else { 0 },
+        finalize_called: word == "FINALIZE",
+        aborted: word == "ABORT",
+        absent: word == "NOCOMM",
+        ..RasStatus::default()
     }
 }
 

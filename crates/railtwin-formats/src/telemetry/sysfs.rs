@@ -88,6 +88,8 @@ pub fn decode_sysfs(
     let host = hints.host.clone().or_else(|| host_of_sysfs(source_name));
     let host = host.unwrap_or_else(|| host_of("", &Hints::default(), &mut readings));
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    // What is wrong now goes before what counters may have missed.
+    let mut now: Vec<String> = Vec::new();
     for (path, bytes) in files {
         texts.insert(path, String::from_utf8_lossy(bytes).trim().to_owned());
     }
@@ -114,7 +116,7 @@ pub fn decode_sysfs(
                 }
             }
             "phys_state" if !text.contains("LinkUp") && !text.is_empty() => {
-                readings.note(format!("{}: its port says {text}", component.name()));
+                now.push(format!("{}: its link is down, its port says {text}", component.name()));
             }
             _ => match text.parse::<f64>().ok().filter(|value| value.is_finite() && input::is_whole(text)) {
                 Some(value) => readings.take_nic(&component, name, value, hints.time_ns),
@@ -128,9 +130,7 @@ pub fn decode_sysfs(
             },
         }
     }
-    for note in slow_rates(&host, &texts) {
-        readings.note(note);
-    }
+    now.extend(slow_rates(&host, &texts));
     if readings.is_empty() {
         let none = || {
             let accepted =
@@ -140,13 +140,14 @@ pub fn decode_sysfs(
         return Err(readings.first_wrong().unwrap_or_else(none));
     }
     let mut telemetry = readings.finish();
-    let (notes, skipped) = (std::mem::take(&mut telemetry.notes), std::mem::take(&mut telemetry.skipped));
+    now.append(&mut telemetry.notes);
+    let skipped = std::mem::take(&mut telemetry.skipped);
     let content = Content::Counters(Box::new(telemetry));
     Ok(Imported {
         source: source_name.to_owned(),
         format: Format::SysfsTree,
         content,
-        notes,
+        notes: now,
         skipped,
         log: None,
     })
@@ -232,6 +233,7 @@ mod tests {
         assert_eq!(of(Counter::LinkDowns), Some(255.0));
         assert_eq!((of(Counter::BytesSent), of(Counter::LinkUp)), (Some(40.0), Some(0.0)));
         assert_eq!(found.skipped.count(), 1);
+        assert!(found.notes[0].contains("down, its port says 2: Polling"), "{:?}", found.notes);
         for words in ["255", "Polling", "100 Gb/sec"] {
             assert!(found.notes.iter().any(|note| note.contains(words)), "{words} {:?}", found.notes);
         }

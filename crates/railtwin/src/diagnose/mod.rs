@@ -59,6 +59,11 @@ use crate::error::Error;
 /// The class of [`answer::cost`] of what keeps a job from going on.
 const STOPS: u8 = 3;
 
+/// What of the notes on files stands in the answer, in this order: what is so now, what a table says and no line of it tells,
+/// and counters at the end of their bits, which show less than what was.
+const TOLD_OF_FILES: [&str; 4] =
+    ["its link is down", "its link runs at", "its table of communicators says", "counts no further"];
+
 /// What diagnosis says of its inputs.
 #[derive(Debug)]
 pub struct Diagnosed {
@@ -269,9 +274,10 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     tests.extend(between);
     let failed_tests = failed_tests + failed_between;
     notes.extend(told);
-    // What a counter at the end of its bits shows is less than what was.
-    let full = |note: &&String| note.contains("counts no further");
-    notes.extend(merged.files.iter().flat_map(|file| &file.notes).filter(full).cloned());
+    for mark in TOLD_OF_FILES {
+        let of_files = merged.files.iter().flat_map(|file| &file.notes);
+        notes.extend(of_files.filter(|note| note.contains(mark)).cloned());
+    }
     notes.extend(single);
     if let Some(names) = &mut names {
         names.rename(&mut tests);

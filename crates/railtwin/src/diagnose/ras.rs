@@ -1,7 +1,9 @@
 //! What NCCL RAS tells of a job: ranks that are gone, and ranks that have launched fewer operations than their peers.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_formats::telemetry::{RasCommunicator, RasRank, RasSnapshot, UNTOLD_ERROR};
+use railtwin_formats::telemetry::{
+    IN_PROGRESS, RasCommunicator, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR,
+};
 use railtwin_records::{
     Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Suspect, Syndrome,
 };
@@ -105,10 +107,8 @@ fn named(components: &BTreeSet<Component>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Codes of `ncclResult_t` that are no error of the rank's own: another process or the network failed, and an operation that
-/// is still under way.
+/// The code of `ncclResult_t` that is no error of the rank's own: another process or the network failed.
 const REMOTE_ERROR: u32 = 6;
-const IN_PROGRESS: u32 = 7;
 
 /// What a code of `ncclResult_t` is (NCCL user guide, Types).
 fn error_words(code: u32) -> &'static str {
@@ -138,26 +138,27 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
                 silent.insert(who)
             };
         }
-        for rank in
-            communicator.ranks.iter().filter(|rank| ![0, IN_PROGRESS].contains(&rank.status.async_error))
-        {
-            let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
-            wrong.entry(rank.status.async_error).or_default().insert(who);
+        for rank in &communicator.ranks {
+            let RasStatus { init_state, async_error, .. } = rank.status;
+            for code in [init_state, async_error].into_iter().filter(|code| ![0, IN_PROGRESS].contains(code))
+            {
+                let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
+                wrong.entry(code).or_default().insert(who);
+            }
         }
     }
     silent.retain(|who| !dead.contains(who));
     let mut findings = Vec::new();
+    // Each of them is gone, not one of them.
     let mut tell = |who: BTreeSet<Component>, what: &str, syndrome, confidence, advice: &str| {
-        if who.is_empty() {
-            return;
+        for one in &who {
+            let mut told = finding(syndrome, vec![one.clone()], confidence, seen(what, &who));
+            told.advice = advice.to_owned();
+            if syndrome == Syndrome::Crash {
+                told.faults = vec![FaultKind::Crash, FaultKind::GpuError];
+            }
+            findings.push(told);
         }
-        let evidence = seen(what, &who);
-        let mut told = finding(syndrome, who.into_iter().collect(), confidence, evidence);
-        told.advice = advice.to_owned();
-        if syndrome == Syndrome::Crash {
-            told.faults = vec![FaultKind::Crash, FaultKind::GpuError];
-        }
-        findings.push(told);
     };
     let log = "the log of the process and its GPU's Xid tell a crash from a GPU error";
     tell(dead, "ranks that RAS holds for dead", Syndrome::Crash, 0.95, log);
@@ -165,7 +166,73 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
                  lost its network";
     tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
     of_errors(wrong, &mut findings);
+    of_states(snapshot, job, ranks, &mut findings);
     findings
+}
+
+/// A state that few ranks of a communicator are in beside most of the others.
+struct State {
+    what: &'static str,
+    is_in: fn(&RasStatus) -> bool,
+    syndrome: Syndrome,
+    advice: &'static str,
+    /// Whether it is told where most are in it: a job whose ranks all begin goes on.
+    of_most: bool,
+}
+
+const STATES: [State; 3] = [
+    State {
+        what: "ranks that have aborted a communicator",
+        is_in: |status| status.aborted,
+        syndrome: Syndrome::Crash,
+        advice: "who aborts has seen an error or was told to: its log says which",
+        of_most: true,
+    },
+    State {
+        what: "ranks that have not ended the initialisation of a communicator that others have",
+        is_in: |status| status.init_state == IN_PROGRESS,
+        syndrome: Syndrome::NonCommunicationHang,
+        advice: "the others have it: a stack of its threads (py-spy dump) tells what it waits for",
+        of_most: false,
+    },
+    State {
+        what: "ranks that have no communicator that others have",
+        is_in: |status| status.absent,
+        syndrome: Syndrome::NonCommunicationHang,
+        advice: "it has not called for the communicator yet, or has given it up: its log and a stack of its threads tell",
+        of_most: false,
+    },
+];
+
+/// Ranks that are in another state than most of their communicator: told, and not accused, as one snapshot is of one moment
+/// and who aborts may have had a reason. Beside ranks that are gone or have an error it is what else was seen.
+fn of_states(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>, findings: &mut Vec<Finding>) {
+    let is_told = !findings.is_empty();
+    for state in &STATES {
+        let (mut few, mut most) = (BTreeSet::new(), BTreeSet::new());
+        for communicator in &snapshot.communicators {
+            let there = communicator.ranks.iter().filter(|rank| (state.is_in)(&rank.status));
+            let who: Vec<Component> =
+                there.map(|rank| component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks)).collect();
+            let is_few = 2 * who.len() < communicator.size as usize;
+            if is_few { &mut few } else { &mut most }.extend(who);
+        }
+        let named: Vec<Component> = few.iter().cloned().collect();
+        let who = if named.is_empty() && state.of_most { most } else { few };
+        if who.is_empty() {
+            continue;
+        }
+        let evidence = seen(state.what, &who);
+        match findings.first_mut().filter(|_| is_told) {
+            Some(cause) => cause.evidence.push(evidence),
+            None => {
+                let confidence = if named.is_empty() { 0.0 } else { ONE_SNAPSHOT };
+                let mut told = finding(state.syndrome, named, confidence, evidence);
+                told.advice = state.advice.to_owned();
+                findings.push(told);
+            }
+        }
+    }
 }
 
 fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
@@ -282,7 +349,7 @@ fn behind(
     }
     if lags.is_empty() {
         let note = match ahead {
-            0 => "RAS: all ranks of all communicators have launched the same number of operations".to_owned(),
+            0 => "RAS: no rank is behind in its communicator, as far as it tells".to_owned(),
             _ => format!("RAS: {ahead} ranks are ahead of most; whoever is ahead waits and is not at fault"),
         };
         return Err(note);

@@ -43,6 +43,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
         Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding),
+        Syndrome::Mismatch => circle(finding),
         _ => None,
     };
     let told = told.unwrap_or_else(|| known.to_owned());
@@ -81,10 +82,19 @@ fn switch_xid(finding: &Finding) -> Option<String> {
 fn reported(finding: &Finding) -> Option<String> {
     let line = finding.evidence.first().filter(|line| line.table == "ras")?;
     let (what, _) = line.what.strip_prefix("ranks that ")?.split_once(": ")?;
-    match what.strip_prefix("report ") {
-        Some(error) => Some(format!("reports {error}")),
-        None => Some(format!("does {}", what.strip_prefix("do ")?)),
+    match what.split_once(' ')? {
+        ("report", error) => Some(format!("reports {error}")),
+        ("do", what) => Some(format!("does {what}")),
+        // Who is behind is waited for.
+        ("have", state) if !state.starts_with("launched") => Some(format!("has {state}")),
+        _ => None,
     }
+}
+
+/// Ranks of dumps that wait for each other, which other things than what they call can be behind.
+fn circle(finding: &Finding) -> Option<String> {
+    let is_circle = |line: &&Evidence| line.what.starts_with("ranks that wait for each other in a circle");
+    finding.evidence.first().filter(is_circle).map(|_| "wait for each other in a circle".to_owned())
 }
 
 /// Links of ports: down now, or lost and back.
@@ -260,6 +270,13 @@ mod tests {
             words(NonCommunicationHang, &[], &[ras("ranks that do not answer RAS: job/6")]),
             "does not answer RAS"
         );
+        assert_eq!(
+            words(Syndrome::Crash, &[], &[ras("ranks that have aborted a communicator: job/6")]),
+            "has aborted a communicator"
+        );
+        let circle =
+            ("dumps", "ranks that wait for each other in a circle: each is in what …", 2.0, 0.0, "ranks");
+        assert_eq!(words(Syndrome::Mismatch, &[], &[circle]), "wait for each other in a circle");
         assert_eq!(
             words(NonCommunicationHang, &[], &[ras("ranks that have launched fewer all-reduces: job/6")]),
             "the others wait for it"

@@ -145,8 +145,9 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     Proved { proofs, differences, still: still(picture, lags), explains_all, unexplained, far_behind }
 }
 
-/// [`Proved::far_behind`]. That a peer reports more than a rank may be a matter of when their dumps were written; not that
-/// all others stopped where what this rank put on its streams ends. So one at least of those who are named must be such.
+/// [`Proved::far_behind`]. A rank that is far behind where all others stopped at the end of what it put on its streams shows
+/// that the job stands, so that those who stopped asking may be near. That a peer reports more than a rank may be a matter
+/// of when their dumps were written: whoever is blind must be so by much, and may then stand alone.
 fn far_behind(
     picture: &Picture<'_>,
     places: &Places<'_, '_>,
@@ -159,15 +160,16 @@ fn far_behind(
         return false;
     }
     let stopped = |rank: u32| places.is_beyond_all(rank) && places.behind(rank).is_as_far_as(FAR);
+    let stands = proofs.keys().any(|&rank| stopped(rank));
     let is_far = |(&rank, proof): (&u32, &Proof<'_>)| match proof {
         Proof::Differs { .. } => true,
         Proof::Blind { .. } => {
             let is_unseen = unseen.get(&rank).is_some_and(|behind| behind.is_as_far_as(FAR_UNSEEN));
             is_unseen && picture.dumps.len() >= proofs.len() + WITNESSES
         }
-        _ => stopped(rank),
+        Proof::Absent { .. } | Proof::NotBegun { .. } => stands,
     };
-    proofs.iter().all(is_far) && proofs.keys().any(|&rank| stopped(rank))
+    proofs.iter().all(is_far)
 }
 
 /// Whether a rank's own dump shows that an operation ran out of its time.

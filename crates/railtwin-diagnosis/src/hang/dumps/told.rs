@@ -207,8 +207,8 @@ impl Answer<'_> {
         let (set, syndrome, what, advice) = if all.iter().any(waits) {
             let what =
                 "ranks that wait for each other in a circle: each is in what another of them has not come to";
-            let advice = "ranks enter their communicators in different orders, or call different operations of one: compare what \
-                 these ranks call";
+            let advice = "ranks enter their communicators in different orders, call different operations of one, or the process of \
+                 one no longer sees what its GPU does: compare what these ranks call, and look for Xid errors of their GPUs";
             (all, Syndrome::Mismatch, what, advice)
         } else if let Some(late) = self.not_begun(&all) {
             let what =

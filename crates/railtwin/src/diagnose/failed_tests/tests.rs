@@ -1,3 +1,4 @@
+//! Who is told of tests that failed: the host that explains most of them, and nobody where nothing tells.
 use super::*;
 use railtwin_formats::telemetry::NcclTestDevice;
 

@@ -71,8 +71,9 @@ pub(super) fn take(
         }
     }
     let recent = |time: u64| time.saturating_add(RECENT_NS) >= now_ns;
-    // Where the line says that nothing is to be done the number is told alone.
-    let mut xids: BTreeMap<Component, Vec<(u64, Result<u32, u32>, bool)>> = BTreeMap::new();
+    // When, the number, alone where the line says that nothing is to be done, and whether it still stands.
+    type Said = (u64, Result<u32, u32>, bool);
+    let mut xids: BTreeMap<Component, Vec<Said>> = BTreeMap::new();
     let (mut kills, mut ecc): (BTreeMap<Component, Vec<u64>>, BTreeMap<Component, Vec<u64>>) =
         Default::default();
     let mut old = 0_usize;
