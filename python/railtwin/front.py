@@ -156,10 +156,10 @@ def schedule(
     """Say whose communication goes first, and by which path, when jobs share links.
 
     `jobs` is what `railtwin schedule` reads: a path, a TOML text or a dictionary with `link` and `job`, or a
-    scenario, of which the answer is what Crux's controller hands out in replicate `replicate` of its run:
-    per job its traffic class, and per queue pair its UDP source port and its links.
-    `policy` is `"crux"` (where nothing is said and the scenario has none of Crux's), `"crux-pa"` or
-    `"crux-ps-pa"`, and of links and jobs `"ecmp"`, `"sincronia"`, `"varys"`, `"taccl"` or `"cassini"`, too.
+    scenario, of which the answer is what the controller that ranks jobs hands out in replicate `replicate` of
+    its run: per job its traffic class, and per queue pair its UDP source port and its links.
+    `policy` is `"crux"` (where nothing is said and the scenario's balancer ranks no jobs), `"crux-pa"`,
+    `"crux-ps-pa"`, `"sincronia"`, `"varys"` or `"taccl"`, and of links and jobs `"ecmp"` or `"cassini"`, too.
     With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
     long. With `optimum` all paths and levels are tried in place of a policy: at most 6 jobs and 1024 ways.
     Both are of links and jobs.

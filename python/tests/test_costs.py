@@ -111,7 +111,7 @@ def test_a_scenario_gives_ports_and_classes_of_its_run(
         (lambda: rt.impact(TWO, "leaf-9"), "leaf-9"),
         (lambda: rt.schedule(TWO, profile="soon"), "profile"),
         (lambda: rt.schedule(TWO, profile="1 s"), "not of scenarios"),
-        (lambda: rt.schedule(TWO, policy="varys"), "no controller of a run"),
+        (lambda: rt.schedule(TWO, policy="cassini"), "no controller of a run"),
         (lambda: rt.schedule({"schema": 1, "link": [], "job": []}, replicate=1), "replicate"),
     ],
 )

@@ -1,6 +1,6 @@
-//! `railtwin schedule` of a scenario: what Crux's controller hands out in its run.
+//! `railtwin schedule` of a scenario: what the controller that ranks jobs hands out in its run.
 use railtwin::Question;
-use railtwin::schedule::{RunJob, RunSchedule, of_scenario, run_policy};
+use railtwin::schedule::{RunJob, RunSchedule, of_scenario, run_policies, run_policy};
 use railtwin_scenario::Balancer;
 
 use crate::schedule::ScheduleArgs;
@@ -38,7 +38,7 @@ fn asked(args: &ScheduleArgs) -> Result<Option<Balancer>, CliError> {
     }
     let refused = |policy: &str| {
         let message = format!("--policy {policy}: no controller of a run decides so");
-        CliError::input(message, "in a scenario write crux, crux-ps-pa or crux-pa")
+        CliError::input(message, format!("in a scenario write one of {}", run_policies()))
     };
     args.policy.as_deref().map(|policy| run_policy(policy).map_err(|_| refused(policy))).transpose()
 }

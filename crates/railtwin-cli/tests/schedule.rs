@@ -103,7 +103,7 @@ fn a_scenario_is_asked_what_its_run_hands_out() {
     let swept = format!("{FOLDER}/../control/crux-two-jobs.toml");
     let jobs = format!("{FOLDER}/two-spines.toml");
     for (call, message) in [
-        (vec![&*file, "--policy", "varys"], "--policy varys: no controller of a run decides so"),
+        (vec![&*file, "--policy", "cassini"], "--policy cassini: no controller of a run decides so"),
         (vec![&*file, "--compare"], "--compare is of files with [[link]] and [[job]]"),
         (vec![&*file, "--optimum"], "--optimum is of files"),
         (vec![&*file, "--profile", "1 s"], "--profile is of files"),

@@ -86,7 +86,7 @@ proptest! {
     fn who_comes_is_told_at_once_and_others_when_replan_says(
         fabric in any_fabric(),
         rings in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 2..5), 1..5),
-        policy in prop::sample::select(vec![SharingPolicy::Crux, SharingPolicy::CruxPsPa, SharingPolicy::CruxPa]),
+        policy in prop::sample::select(SharingPolicy::ALL.to_vec()),
         levels in 1u32..9,
         replans in any::<bool>(),
     ) {
@@ -133,7 +133,7 @@ proptest! {
                 prop_assert!(replans);
                 match one.action {
                     Action::Path { queue_pair, source_port } => {
-                        prop_assert!(policy != SharingPolicy::CruxPa);
+                        prop_assert!(policy.chooses_paths());
                         prop_assert!(held.insert(queue_pair, source_port) != Some(source_port));
                     }
                     Action::Priority { job, priority } => {

@@ -39,6 +39,12 @@ railtwin_units::choice! {
         CruxPsPa = "crux-ps-pa",
         /// Priorities as before, over paths by lot (Crux, section 6.3).
         CruxPa = "crux-pa",
+        /// Paths by lot, priorities in Sincronia's order of what a step sends (SIGCOMM 2018, algorithm 1).
+        Sincronia = "sincronia",
+        /// The same in Varys's order, smallest effective bottleneck first (SIGCOMM 2014).
+        Varys = "varys",
+        /// Paths and priorities of jobs with longer ways first (TACCL* of the Crux paper, section 4.4).
+        Taccl = "taccl",
     }
 }
 
@@ -123,7 +129,9 @@ impl Balancer {
             }
             Self::Disjoint => Properties { is_disjoint: true, reason: "disjoint", ..HASHED },
             Self::C4p => HASHED,
-            Self::Crux | Self::CruxPsPa | Self::CruxPa => HASHED,
+            Self::Crux | Self::CruxPsPa | Self::CruxPa | Self::Sincronia | Self::Varys | Self::Taccl => {
+                HASHED
+            }
         }
     }
 
@@ -132,12 +140,15 @@ impl Balancer {
         self.properties().is_dynamic
     }
 
-    /// What Crux's controller decides by; none where there is none.
+    /// What the controller decides by that ranks jobs; none where there is none.
     pub const fn sharing(self) -> Option<SharingPolicy> {
         match self {
             Self::Crux => Some(SharingPolicy::Crux),
             Self::CruxPsPa => Some(SharingPolicy::CruxPsPa),
             Self::CruxPa => Some(SharingPolicy::CruxPa),
+            Self::Sincronia => Some(SharingPolicy::Sincronia),
+            Self::Varys => Some(SharingPolicy::Varys),
+            Self::Taccl => Some(SharingPolicy::Taccl),
             _ => None,
         }
     }

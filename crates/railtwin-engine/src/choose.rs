@@ -235,6 +235,9 @@ impl<'a> Chooser<'a> {
             | Balancer::Crux
             | Balancer::CruxPsPa
             | Balancer::CruxPa
+            | Balancer::Sincronia
+            | Balancer::Varys
+            | Balancer::Taccl
             | Balancer::Te => {
                 if let Some(entries) = entries {
                     routing = routing.with_selection(Selection::Entries(entries), self.whole());

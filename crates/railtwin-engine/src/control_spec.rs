@@ -121,11 +121,12 @@ impl ControlSpec {
         probes.map(|period| Probing { period, packets, paths, clean, seed: draw })
     }
 
-    /// How Crux decides; none under balancers that are not Crux.
+    /// How the controller decides that ranks jobs; none under balancers that have none. Crux alone measures jobs.
     pub fn crux(&self, balancer: Balancer, seed: u64) -> Option<CruxOptions> {
-        let profile = self.profile.filter(|_| self.feedback.is_some());
+        let policy = balancer.sharing()?;
+        let profile = self.profile.filter(|_| self.feedback.is_some() && policy.is_crux());
         let &Self { levels, candidates: ways, .. } = self;
-        balancer.sharing().map(|policy| CruxOptions { policy, levels, ways, profile, seed })
+        Some(CruxOptions { policy, levels, ways, profile, seed })
     }
 
     /// How hosts weigh queue pairs by completion times.

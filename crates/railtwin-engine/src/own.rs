@@ -124,6 +124,9 @@ impl Own {
             | Balancer::Crux
             | Balancer::CruxPsPa
             | Balancer::CruxPa
+            | Balancer::Sincronia
+            | Balancer::Varys
+            | Balancer::Taccl
             | Balancer::Te => None,
             Balancer::Pinned | Balancer::DModK => Some("switches choose by destination, not by source port"),
             Balancer::Flowlet | Balancer::Spray | Balancer::Adaptive => {

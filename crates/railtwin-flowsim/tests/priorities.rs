@@ -41,13 +41,10 @@ impl Controller for ByLot {
     }
 }
 
-/// Crux gives priorities and paths of its own, by who else is there: what holds of priorities as they are said does not
-/// hold of it.
+/// Who ranks jobs gives priorities and paths by who else is there: what holds of priorities as they are said does not hold
+/// of it.
 fn without_crux(balancer: Balancer) -> Balancer {
-    match balancer {
-        Balancer::Crux | Balancer::CruxPsPa | Balancer::CruxPa => Balancer::Ecmp,
-        other => other,
-    }
+    if balancer.sharing().is_some() { Balancer::Ecmp } else { balancer }
 }
 
 proptest! {

@@ -28,6 +28,8 @@ fn both_engines_see_the_same_decisions() {
         ("crux", "replan = \"never\""),
         ("crux-ps-pa", "replan = \"every\"\nreplan_time = \"30 us\""),
         ("crux-pa", "replan = \"once\""),
+        ("sincronia", "replan = \"once\""),
+        ("taccl", "replan = \"once\""),
     ] {
         let text = scene(&format!("balancer = \"{balancer}\"\n{replan}"), delays, FAULT);
         let flows = log_of(&text, EngineName::Flow, 1);
@@ -65,7 +67,7 @@ fn both_engines_see_the_same_decisions() {
 
 #[test]
 fn what_is_handed_out_is_what_a_run_uses() {
-    for balancer in ["crux", "crux-ps-pa", "crux-pa"] {
+    for balancer in ["crux", "crux-ps-pa", "crux-pa", "sincronia", "varys", "taccl"] {
         let text = scene(&format!("balancer = \"{balancer}\""), "levels = 3", "");
         let case = resolved(&text, EngineName::Flow).case;
         for replicate in 0..3 {
@@ -115,7 +117,7 @@ fn one_link(routing: &str, jobs: &[Alone]) -> Case {
     let count = jobs.len();
     let job = |(row, job): (usize, &Alone)| {
         let Alone { compute_us, send_us, start_us, priority, steps } = job;
-        let priority = if routing.contains("crux") { 0 } else { *priority };
+        let priority = if routing.contains("ecmp") { *priority } else { 0 };
         format!(
             "[[job]]\nname = \"job-{row}\"\nplacement = {{ hosts = [{row}, {}] }}\nsteps = {steps}\n\
              start = \"{start_us} us\"\npriority = {priority}\ncollective = {{ kind = \"all-reduce\", \
@@ -269,6 +271,25 @@ fn priorities_save_the_intense_job_its_waits_in_both_engines() {
             let case = resolved(&short.replace("[8, 1]", "8"), name).case;
             assert_eq!(log, engine(name, 2).run(&case, 0));
         }
+    }
+}
+
+/// Of two jobs on one link the first computes more and sends twice as much: on its communication hangs more computation,
+/// the other has the smaller bottleneck, and their ways are as long.
+#[test]
+fn who_is_first_is_by_the_policy() {
+    let job = |compute_us, send_us| Alone { compute_us, send_us, start_us: 0, priority: 0, steps: 3 };
+    let jobs = [job(80_000, 20_000), job(5_000, 10_000)];
+    for (balancer, expected, reason) in [
+        ("crux", [7, 6], "intensity-of-plan"),
+        ("crux-pa", [7, 6], "intensity-of-plan"),
+        ("sincronia", [6, 7], "order-of-plan"),
+        // As many jobs on each of the eight levels.
+        ("varys", [3, 7], "order-of-plan"),
+        ("taccl", [7, 7], "order-of-plan"),
+    ] {
+        let all = told(&one_link(&format!("balancer = \"{balancer}\""), &jobs));
+        assert_eq!(all[..2], [(0, 0, expected[0], reason), (0, 1, expected[1], reason)], "{balancer}");
     }
 }
 

@@ -132,6 +132,7 @@ fn bad_questions_get_one_error_with_its_place() {
         ("duration = \"12 us\"", "duration = \"12 us\"\nbuffer = \"1 KiB\"", "inside.toml:11:"),
         ("duration = \"12 us\"", "duration = \"12 us\"\ninter_payload = \"64 B\"", "do not cut them"),
         ("warm_up = \"4 us\"", "warm_up = \"14 us\"", "inside.toml:11:"),
+        ("warm_up = \"4 us\"", "warm_up = \"4 us\"\nlongest = \"23 us\"", "at least twice the duration"),
         ("warm_up = \"4 us\"", "destinations = \"ring\"", "permutation"),
         ("warm_up = \"4 us\"", "destinations = \"hotspot\"", "hotspot = { share = 0.2, host = 0 }"),
         ("warm_up = \"4 us\"", "hotspot = { share = 0.2 }", "destinations are uniform"),
@@ -369,4 +370,39 @@ fn equation_3_is_found_again() {
     let few: Vec<_> = asked.into_iter().take(2).collect();
     let refused = regressions(&few, &told[..2]).unwrap_err().to_string();
     assert!(refused.contains("three shares"), "{refused}");
+}
+
+/// Eight GPUs a host at 512 Gbps under C1 at full load: what the NICs refuse fills queues at first.
+fn crowded(windows: &str) -> (Vec<railtwin_store::Figure>, f64) {
+    let text = format!(
+        "schema = 1\nname = \"crowded\"\n[fabric]\npreset = \"rlft\"\nports = 4\nhost = {{ gpus = 4, nics = 1, nvlink = \"512 \
+         Gbps\" }}\n[intranode]\nload = 0.6\nunpack = \"8.58 ns\"\n{windows}\n"
+    );
+    let question = Question::of_text("crowded.toml", &text, Path::new("."));
+    let point = question.points().unwrap().remove(0);
+    let asked = question.intranode(&point.scenario, 1).unwrap();
+    let mut figures = asked.figures(&asked.run());
+    let counted = figures.iter().find(|figure| figure.name == "counted_time").and_then(|figure| figure.value);
+    figures.retain(|figure| figure.name != "counted_time");
+    (figures, counted.unwrap_or(0.0))
+}
+
+#[test]
+fn a_point_that_has_not_settled_is_run_anew_for_twice_as_long() {
+    let short = "duration = \"20 us\"\nwarm_up = \"10 us\"";
+    let filling = |figures: &[railtwin_store::Figure]| {
+        figures.iter().find(|figure| figure.name == "inter_filling_share").unwrap().value.unwrap()
+    };
+    let (once, none) = crowded(short);
+    assert!(filling(&once) > 0.02 && none == 0.0, "{once:?}");
+    let (longer, counted) = crowded(&format!("{short}\nlongest = \"1 ms\""));
+    let times = (counted / 10e-6).round();
+    assert!(times >= 2.0 && times.log2().fract() == 0.0, "{counted}");
+    assert!(filling(&longer) <= 0.02, "{longer:?}");
+    // As if the windows were written so.
+    let written = format!("duration = \"{} us\"\nwarm_up = \"{} us\"", 20.0 * times, 10.0 * times);
+    assert_eq!(crowded(&written).0, longer);
+    // No longer than said, and once where it has settled.
+    let (most, counted) = crowded(&format!("{short}\nlongest = \"40 us\""));
+    assert!((counted - 20e-6).abs() < 1e-12 && filling(&most) > 0.02, "{counted} {most:?}");
 }

@@ -1,6 +1,7 @@
 //! Crux in a run (Cao et al., SIGCOMM '24, sections 4 and 5): one controller for all jobs, told when they come and go.
 //!
-//! What it decides is what [`SharingPolicy`] decides of the jobs that are there: this file knows when, and whom to tell.
+//! What it decides is what [`SharingPolicy`] decides of the jobs that are there, Crux or one that it is held against: this
+//! file knows when, and whom to tell.
 use std::collections::BTreeMap;
 
 use railtwin_fabric::Fabric;
@@ -123,7 +124,7 @@ impl<'a> CruxController<'a> {
     /// Tells the paths of a job where they are others than it holds.
     fn tell_paths(&mut self, job: usize, fleet: &Fleet, plan: &SharingPlan, decisions: &mut Vec<Decision>) {
         let member = &mut self.members[job];
-        let by_lot = self.options.policy == SharingPolicy::CruxPa;
+        let by_lot = !self.options.policy.chooses_paths();
         let reason = match (member.is_new, by_lot) {
             (true, true) => "by-lot",
             (true, false) => "least-congested",
@@ -150,6 +151,7 @@ impl<'a> CruxController<'a> {
         let (level, reason) = match self.daemon.profiled() {
             Some(one) if one == member.job => (0, "profiled"),
             Some(_) => (level.max(1).min(top), "behind-profiled"),
+            None if !self.options.policy.is_crux() => (level, "order-of-plan"),
             None if member.measured.is_some() => (level, "intensity-measured"),
             None => (level, "intensity-of-plan"),
         };

@@ -23,6 +23,9 @@ impl IntranodeSpec {
         } else if self.warm_up >= self.duration {
             let message = format!("the warm-up takes {}, and all of it {}", self.warm_up, self.duration);
             all.push(("warm_up", message, "write less than duration"));
+        } else if let Some(longest) = self.longest.filter(|longest| longest.ps() / 2 < self.duration.ps()) {
+            let message = format!("at most {longest}, and a run takes {}: none is longer", self.duration);
+            all.push(("longest", message, "write at least twice the duration"));
         }
         all.extend(self.contradictions_of_destinations());
         all.extend(self.contradictions_of_units());

@@ -22,6 +22,7 @@ impl IntranodeSpec {
         told(is_pair && self.queue != usual.queue, "intranode.queue", pair);
         told(is_pair && self.duration != usual.duration, "intranode.duration", "a pair sends its messages");
         told(is_pair && self.warm_up != usual.warm_up, "intranode.warm_up", "a pair counts from its first");
+        told(is_pair && self.longest.is_some(), "intranode.longest", "a pair sends its messages");
         let by_share = !is_pair && self.inter.is_some() && self.pattern != Pattern::C1;
         told(by_share, "intranode.pattern", "intranode.inter says what leaves hosts");
         let why = match self.pcie {

@@ -44,7 +44,7 @@ pub(super) fn controllers<'a>(
     draw: u64,
 ) -> Vec<Box<dyn Controller + 'a>> {
     let ecmp = ecmp_of(routing.balancer, routing.ecmp);
-    // Crux ranks jobs that contend inside hosts alone, too.
+    // Jobs that contend inside hosts alone are ranked, too.
     let exchanges = routing.balancer.sharing().is_some() && connected.inside.exchanging().next().is_some();
     if connected.connections.is_empty() && !exchanges {
         return Vec::new();
@@ -61,7 +61,12 @@ pub(super) fn controllers<'a>(
                 routing.weighs().then(|| Box::new(Balancing::new(routing.control.balancing())) as Box<_>);
             std::iter::once(master).chain(hosts).collect()
         }
-        Balancer::Crux | Balancer::CruxPsPa | Balancer::CruxPa => {
+        Balancer::Crux
+        | Balancer::CruxPsPa
+        | Balancer::CruxPa
+        | Balancer::Sincronia
+        | Balancer::Varys
+        | Balancer::Taccl => {
             let options = routing.control.crux(routing.balancer, draw);
             let made = |options| {
                 let (replan, resilient) = (routing.replan, routing.resilient);

@@ -51,6 +51,14 @@ impl IntranodeRun {
         self
     }
 
+    /// The same with duration and warm-up so many times as long; none beyond `longest`, and of a pair.
+    pub fn lengthened(&self, times: u64) -> Option<Self> {
+        let spec = &self.0.spec;
+        let longest = spec.longest.filter(|_| spec.pair.is_none())?;
+        let counted = (spec.warm_up.ps().checked_mul(times)?, spec.duration.ps().checked_mul(times)?);
+        (counted.1 <= longest.ps()).then(|| Self(self.0.counting(counted)))
+    }
+
     /// Runs.
     pub fn run(&self) -> IntranodeLog {
         let plan = &self.0;

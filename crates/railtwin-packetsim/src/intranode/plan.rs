@@ -132,7 +132,7 @@ impl Inside {
 }
 
 /// All of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// What is asked.
     pub spec: IntranodeSpec,
@@ -221,6 +221,11 @@ impl Plan {
         plan.route(fabric)?;
         refused::too_long(&plan)?;
         Ok(plan)
+    }
+
+    /// The same with another time that is counted, ps.
+    pub fn counting(&self, counted: (u64, u64)) -> Self {
+        Self { counted, ..self.clone() }
     }
 
     fn wire(&mut self, fabric: &Fabric) {

@@ -121,7 +121,8 @@ const LATEST: u64 = NEVER / 4;
 pub(super) fn too_long(plan: &Plan) -> Result<(), Refused> {
     let hours = |ps: u64| ps as f64 * 1e-12 / 3_600.0;
     let Some(pair) = &plan.spec.pair else {
-        let end = plan.spec.duration.ps().saturating_add(plan.slowest_packet().saturating_mul(8));
+        let longest = plan.spec.longest.unwrap_or_default().max(plan.spec.duration);
+        let end = longest.ps().saturating_add(plan.slowest_packet().saturating_mul(8));
         return match end > LATEST {
             true => {
                 let message = format!("a run ends after {:.0} h and the packets under way then", hours(end));

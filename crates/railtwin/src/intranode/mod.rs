@@ -188,9 +188,18 @@ pub fn told(
 }
 
 impl IntranodeQuestion {
-    /// Runs. The result does not depend on the number of threads.
+    /// Runs, and anew for longer where it has not settled, as far as `longest` goes. The result does not depend on the
+    /// number of threads.
     pub fn run(&self) -> IntranodeLog {
-        self.run.run()
+        let mut log = self.run.run();
+        let mut times = 2;
+        while filling(&log).any(|(_, share)| share > FILLS)
+            && let Some(longer) = self.run.lengthened(times)
+        {
+            log = longer.run();
+            times *= 2;
+        }
+        log
     }
 
     /// Figures of a run; one that it has no value for says why.
@@ -218,8 +227,7 @@ impl IntranodeQuestion {
     fn rates(&self, log: &IntranodeLog, span: f64) -> Vec<Figure> {
         let rate = |bytes: u64| bytes as f64 * 8.0 / span;
         let offered: u64 = log.offered_bytes.iter().sum();
-        let carried = [log.intra_bytes, log.inter_bytes];
-        let both: u64 = carried.iter().sum();
+        let both = log.intra_bytes + log.inter_bytes;
         let mut figures = vec![Figure::new("gpus", self.gpus as f64, "count")];
         for (name, value) in [
             ("capacity", self.capacity),
@@ -232,16 +240,13 @@ impl IntranodeQuestion {
         ] {
             figures.push(Figure::new(name, value, "bits_per_s"));
         }
-        let offers = log.offered_bytes.into_iter().chain(log.units.offered_bytes);
-        let arrived = carried.into_iter().chain(log.units.bytes);
-        let refused = log.refused_bytes.into_iter().chain(log.units.refused_bytes);
-        let classes = CARRIED.into_iter().zip(FILLING).zip(offers).zip(arrived.zip(refused));
-        for (((share, filling), offered), (arrived, refused)) in
-            classes.filter(|((_, offered), _)| *offered > 0)
-        {
-            figures.push(Figure::new(share, arrived as f64 / offered as f64, "ratio"));
-            let stood = offered as f64 - arrived as f64 - refused as f64;
-            figures.push(Figure::new(filling, stood / offered as f64, "ratio"));
+        for (class, filling) in filling(log) {
+            let [offered, arrived, _] = of_class(log, class);
+            figures.push(Figure::new(CARRIED[class], arrived as f64 / offered as f64, "ratio"));
+            figures.push(Figure::new(FILLING[class], filling, "ratio"));
+        }
+        if self.spec.longest.is_some() {
+            figures.push(Figure::new("counted_time", span, "s"));
         }
         let none = "no message was made between warm_up and duration";
         figures.push(over("carried_share", both as f64, offered as f64, "ratio", none));
@@ -306,6 +311,24 @@ impl IntranodeQuestion {
         }
         figures
     }
+}
+
+/// Bytes of a class of [`CARRIED`] that were offered, that arrived and that were refused.
+fn of_class(log: &IntranodeLog, class: usize) -> [u64; 3] {
+    let units = &log.units;
+    match class {
+        0 => [log.offered_bytes[0], log.intra_bytes, log.refused_bytes[0]],
+        1 => [log.offered_bytes[1], log.inter_bytes, log.refused_bytes[1]],
+        unit => [units.offered_bytes[unit - 2], units.bytes[unit - 2], units.refused_bytes[unit - 2]],
+    }
+}
+
+/// Classes of [`CARRIED`] of which anything was offered, each with what share of that came to stand in queues.
+fn filling(log: &IntranodeLog) -> impl Iterator<Item = (usize, f64)> {
+    let all = (0..CARRIED.len()).map(|class| (class, of_class(log, class)));
+    all.filter(|(_, [offered, ..])| *offered > 0).map(|(class, [offered, arrived, refused])| {
+        (class, (offered as f64 - arrived as f64 - refused as f64) / offered as f64)
+    })
 }
 
 /// A figure that is one number over another, or why there is none where the other is 0.

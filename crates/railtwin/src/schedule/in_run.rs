@@ -1,5 +1,5 @@
-//! What Crux's controller hands out in a run of a scenario: source ports and traffic classes, by the code that the run
-//! asks.
+//! What the controller that ranks jobs hands out in a run of a scenario: source ports and traffic classes, by the code
+//! that the run asks.
 use railtwin_control::controller::Standing;
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Balancer, Case};
@@ -80,6 +80,12 @@ pub fn has_fabric(text: &str) -> bool {
     toml::from_str::<toml::Table>(text).is_ok_and(|table| table.contains_key("fabric"))
 }
 
+/// The policies of scenarios, as text.
+pub fn run_policies() -> String {
+    let all = Balancer::ALL.into_iter().filter(|balancer| balancer.sharing().is_some());
+    all.map(Balancer::name).collect::<Vec<_>>().join(", ")
+}
+
 /// The balancer that a policy of scenarios is.
 ///
 /// # Errors
@@ -87,15 +93,16 @@ pub fn has_fabric(text: &str) -> bool {
 pub fn run_policy(name: &str) -> Result<Balancer, Error> {
     let refused = || {
         let message = format!(
-            "policy {name}: no controller of a run decides so; in a scenario write crux, crux-ps-pa or crux-pa"
+            "policy {name}: no controller of a run decides so; in a scenario write one of {}",
+            run_policies()
         );
         Error::Argument(message)
     };
     Balancer::named(name).filter(|balancer| balancer.sharing().is_some()).ok_or_else(refused)
 }
 
-/// What Crux's controller hands out in a run of a scenario, and what is said of the scenario beside it: [`in_run`] of its
-/// one point under the policy `asked`, else under its own balancer where that is one of Crux's, else under `crux`.
+/// What the controller that ranks jobs hands out in a run of a scenario, and what is said of the scenario beside it:
+/// [`in_run`] of its one point under the policy `asked`, else under its own balancer where that ranks jobs, else `crux`.
 ///
 /// # Errors
 /// Those of a run of it, and [`Error::Argument`] where it has several points that differ under Crux.
@@ -123,12 +130,12 @@ pub fn of_scenario(
         return Err(Error::Argument(message));
     }
     let resolved = question.resolve(&scenario)?;
-    let schedule = in_run(&resolved.case, replicate).expect("the balancer is one of Crux's");
+    let schedule = in_run(&resolved.case, replicate).expect("the balancer ranks jobs");
     Ok((schedule, resolved.case.warnings.iter().map(ToString::to_string).collect()))
 }
 
 /// What the controller of a case hands out in a replicate once all jobs have come and none is gone, on a fabric without
-/// faults; none under a balancer without Crux's controller. Intensities are those of plans: nothing was measured yet.
+/// faults; none under a balancer that ranks no jobs. Intensities are those of plans: nothing was measured yet.
 pub fn in_run(case: &Case, replicate: u32) -> Option<RunSchedule> {
     let mut case = case.clone();
     case.routing.control.profile = None;

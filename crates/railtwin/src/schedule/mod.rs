@@ -13,7 +13,7 @@ use serde::Serialize;
 mod in_run;
 mod read;
 
-pub use in_run::{RunJob, RunPair, RunSchedule, has_fabric, in_run, of_scenario, run_policy};
+pub use in_run::{RunJob, RunPair, RunSchedule, has_fabric, in_run, of_scenario, run_policies, run_policy};
 pub use railtwin_control::crux::plan::SharingPolicy;
 pub use read::{Asked, STEPS_MOST};
 

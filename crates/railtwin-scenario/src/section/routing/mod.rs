@@ -1,5 +1,6 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
+use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_engine::case::Replan as RoutingReplan;
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 use railtwin_engine::{Balancer, ControlSpec, RoutingCase};
@@ -76,7 +77,8 @@ impl Scenario {
         // Whether one of one's own writes entries nobody knows before it does.
         let (told, writes) = (decides || own, own || balancer == Balancer::Te);
         let (surveys, feeds) = (control.probes.is_some(), control.feedback.is_some());
-        let crux = balancer.sharing().is_some();
+        let ranks = balancer.sharing().is_some();
+        let crux = balancer.sharing().is_some_and(SharingPolicy::is_crux);
         let profiles = control.crux(balancer, 0).is_some_and(|crux| crux.profile.is_some())
             && routing.replan != RoutingReplan::Never;
         let other = format!("under balancer {balancer}");
@@ -121,9 +123,9 @@ impl Scenario {
             ("control.probe_packets", !surveys && control.probe_packets != usual.probe_packets, &probed),
             ("control.probe_paths", !surveys && control.probe_paths != usual.probe_paths, &probed),
             ("control.clean_surveys", !surveys && control.clean_surveys != usual.clean_surveys, &probed),
-            ("control.levels", !crux && control.levels != usual.levels, &other),
-            ("control.candidates", !crux && control.candidates != usual.candidates, &other),
-            ("job.priority", crux && self.jobs.iter().any(|job| job.priority != 0), &other),
+            ("control.levels", !ranks && control.levels != usual.levels, &other),
+            ("control.candidates", !ranks && control.candidates != usual.candidates, &other),
+            ("job.priority", ranks && self.jobs.iter().any(|job| job.priority != 0), &other),
             ("control.profile", !profiles && control.profile.is_some(), &profiled),
             ("control.feedback", !(weighs || repaths || profiles || own) && feeds, fed_back),
             ("control.smoothing", !weighs && control.smoothing != usual.smoothing, &weighed),
