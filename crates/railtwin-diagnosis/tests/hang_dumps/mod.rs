@@ -330,6 +330,42 @@ fn dumps_of_before_a_hang_are_told_from_those_of_it() {
     assert!(cases > 500 && 5 * old <= cases, "{old} of {cases}");
 }
 
+/// Sixteen ranks in pairs with two communicators each, all in an all-reduce of all. Of the first `blind` pairs one rank still
+/// holds ten operations of each open that the other reports as ended.
+fn lagging(blind: u32) -> Dumps {
+    let group = |name: String, ranks: Vec<u32>| DumpedGroup { name, description: String::new(), ranks };
+    let mut groups = vec![group("all".into(), (0..16).collect())];
+    for pair in 0..8 {
+        groups.extend(["a", "b"].map(|kind| group(format!("{kind}{pair}"), vec![2 * pair, 2 * pair + 1])));
+    }
+    let dump = |rank: u32| {
+        let own = [1, 2].map(|one| (rank / 2 * 2) as usize + one);
+        let lags = rank.is_multiple_of(2) && rank / 2 < blind;
+        let mut operations = vec![pending((0, 5), 1_000)];
+        if lags {
+            let of = |group: usize| {
+                (101..=110).map(move |number| pending((group, number), 2 * number + group as u64))
+            };
+            operations.extend(own.into_iter().flat_map(of));
+        }
+        let ended = if lags { 100 } else { 110 };
+        let status =
+            own.map(|group| (group, (Some(110), Some(ended)))).into_iter().chain([(0, (Some(5), Some(4)))]);
+        RankDump { rank, operations, status: status.collect(), counts_all: true, ..RankDump::default() }
+    };
+    Dumps { groups, dumps: (0..16).map(dump).collect(), ..Dumps::default() }
+}
+
+/// Watchdogs look now and then: of a job that goes on one of many pairs is behind the other in what it reports.
+#[test]
+fn few_that_are_blind_stand_alone_and_many_are_watchdogs_that_lag() {
+    for (blind, named) in [(1, vec![0]), (2, vec![0, 2]), (3, vec![]), (6, vec![])] {
+        let (findings, notes) = findings_of_dumps(&lagging(blind), "job");
+        assert_eq!(accused(&findings), named.into_iter().collect(), "{blind}: {notes:?} {findings:#?}");
+        assert_eq!(told(&findings).len(), blind as usize, "all are told: {findings:#?}");
+    }
+}
+
 /// Ranks of a finding that says that several have not begun what the others have.
 fn not_begun(findings: &[Finding]) -> Option<BTreeSet<u32>> {
     let says = |finding: &&Finding| {

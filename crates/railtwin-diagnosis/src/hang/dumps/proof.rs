@@ -64,6 +64,9 @@ const FAR: Behind = Behind { communicators: 3, operations: 8 };
 /// one witness nothing tells which of the two watchdogs lags, and those of several communicators lag apart.
 const FAR_UNSEEN: Behind = Behind { communicators: 2, operations: 8 };
 const WITNESSES: usize = 3;
+/// Of how many ranks one may be blind where nobody shows that the job stands: watchdogs look now and then, so that in a job
+/// that goes on of many pairs one lags behind the other.
+const ALONE: usize = 8;
 
 /// Looks for proofs.
 pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
@@ -147,7 +150,7 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
 
 /// [`Proved::far_behind`]. A rank that is far behind where all others stopped at the end of what it put on its streams shows
 /// that the job stands, so that those who stopped asking may be near. That a peer reports more than a rank may be a matter
-/// of when their dumps were written: whoever is blind must be so by much, and may then stand alone.
+/// of when their dumps were written: whoever is blind must be so by much, and few such may then stand alone.
 fn far_behind(
     picture: &Picture<'_>,
     places: &Places<'_, '_>,
@@ -165,7 +168,8 @@ fn far_behind(
         Proof::Differs { .. } => true,
         Proof::Blind { .. } => {
             let is_unseen = unseen.get(&rank).is_some_and(|behind| behind.is_as_far_as(FAR_UNSEEN));
-            is_unseen && picture.dumps.len() >= proofs.len() + WITNESSES
+            let least = if stands { proofs.len() + WITNESSES } else { ALONE * proofs.len() };
+            is_unseen && picture.dumps.len() >= least
         }
         Proof::Absent { .. } | Proof::NotBegun { .. } => stands,
     };
