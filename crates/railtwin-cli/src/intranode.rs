@@ -98,7 +98,8 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
         writeln!(
             streams.out,
             "\nNot settled at {} of {} points ({}{}): more than {:.0} % of the offer came to stand in queues and buffers while \
-             was counted. With a longer intranode.duration or warm_up less is carried there, and latency is higher.",
+             was counted. With a longer intranode.duration or warm_up less is carried there, and latency is higher; intranode.longest \
+             runs these points anew.",
             young.len(),
             told.len(),
             if first.is_empty() { "the one asked for" } else { first },

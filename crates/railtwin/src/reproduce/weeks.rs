@@ -68,7 +68,11 @@ pub(super) fn figures(name: &str, cases: Cases, set: &Set) -> Vec<Figure> {
 /// most is by lot, and a few days have few jobs.
 pub(super) fn losses(name: &str, set: &Set) -> Vec<Figure> {
     let (cluster, seeds) = asked(name, Cases::FULL, set);
-    let told = cluster.told(&[SharingPolicy::Crux], &seeds, &|| ()).expect("a test draws its jobs");
+    worst(&cluster.told(&[SharingPolicy::Crux], &seeds, &|| ()).expect("a test draws its jobs"))
+}
+
+/// The figures of [`losses`], of so many draws.
+fn worst(told: &[Told]) -> Vec<Figure> {
     let of = |figure: &str| told.iter().map(|one| one.value(figure).unwrap_or(0.0)).collect::<Vec<f64>>();
     let most = |figure: &str| of(figure).into_iter().fold(0.0, f64::max);
     // Who ended, and who still runs at the end.
@@ -99,4 +103,25 @@ pub(super) fn asked(name: &str, cases: Cases, set: &Set) -> (ClusterQuestion, Ve
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     quantile(&values, 0.5).expect("there is a value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the rows read is there; the draws of two weeks are for `make reproduce`.
+    #[test]
+    fn losses_have_the_figures_of_their_rows() {
+        let (cluster, _) = asked("crux-clos", Cases::SHORT, &Set::default());
+        let told = cluster.told(&[SharingPolicy::Crux], &[1], &|| ()).expect("it draws its jobs");
+        let names: Vec<String> = worst(&told).into_iter().map(|figure| figure.name).collect();
+        let rows = crate::reproduce::rows();
+        let of_losses = rows.iter().filter(|row| row.calculation.as_deref() == Some("crux-clos-losses"));
+        let read: Vec<&str> =
+            of_losses.flat_map(|row| &row.figures).map(|wanted| wanted.figure.as_str()).collect();
+        assert!(
+            !read.is_empty() && read.iter().all(|figure| names.iter().any(|name| name == figure)),
+            "{read:?}"
+        );
+    }
 }
