@@ -96,6 +96,29 @@ fn a_stage_that_becomes_slower_is_told_within_three_steps() {
 }
 
 #[test]
+fn a_drift_from_the_middle_on_is_told() {
+    let (all, mut state) = (measured(), 5);
+    for grows in [0.05, 0.10] {
+        let draws = 400;
+        let (mut drift, mut either) = (0, 0);
+        for _ in 0..draws {
+            let mut run = all[(drawn(&mut state) * all.len() as f64) as usize].clone();
+            let count = run.steps.len();
+            let from = (count as f64 * (0.3 + 0.4 * drawn(&mut state))) as usize;
+            for (at, step) in run.steps.iter_mut().enumerate().skip(from) {
+                step.seconds *= 1.0 + grows * (at + 1 - from) as f64 / (count - from) as f64;
+            }
+            let run = [run];
+            let drifted = !drifts(&run).is_empty();
+            drift += usize::from(drifted);
+            either += usize::from(drifted || !slower(&run).is_empty());
+        }
+        println!("+{:.0} %: drift {drift}, drift or step change {either} of {draws}", 100.0 * grows);
+        assert!(either * 100 >= 99 * draws, "{grows}: {either} of {draws}");
+    }
+}
+
+#[test]
 fn steps_are_read_from_whatever_a_framework_leaves() {
     let folder = tempfile::tempdir().unwrap();
     // From step 60 on a step takes 5 % longer.

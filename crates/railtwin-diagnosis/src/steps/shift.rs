@@ -341,18 +341,20 @@ mod tests {
         ];
         let mut state = 11;
         for (kind, most) in kinds {
-            let (mut told, mut shifted) = (0, 0);
+            let (mut told, mut shifted, mut drifted) = (0, 0, 0);
             for _ in 0..RUNS {
                 let mut seconds = uneven(kind, 400, &mut state);
                 told += usize::from(!slower(&alone(seconds.clone())).is_empty());
+                drifted += usize::from(!drifts(&alone(seconds.clone())).is_empty());
                 seconds[200..].iter_mut().for_each(|one| *one *= 2.5);
                 shifted +=
                     usize::from(slower(&alone(seconds)).iter().any(|one| (200..232).contains(&one.told)));
             }
             println!(
-                "{kind}: {told} of {RUNS} healthy runs of 400 steps, {shifted} of as many 2.5 times slower"
+                "{kind}: {told} of {RUNS} healthy runs of 400 steps, {drifted} drift, {shifted} of as many 2.5 times slower"
             );
             assert!(100 * told <= most * RUNS, "{kind}: {told}");
+            assert_eq!(drifted, 0, "{kind}");
             assert!(100 * shifted >= 90 * RUNS, "{kind}: {shifted}");
         }
     }

@@ -41,6 +41,8 @@ pub enum Format {
     MlperfLog,
     /// A table of times of steps.
     StepsCsv,
+    /// JSON lines with times of steps.
+    StepsJson,
     /// Lines of a training framework with the time of each step.
     TrainingLog,
     /// Kineto trace of the PyTorch profiler, JSON.
@@ -90,6 +92,7 @@ impl Format {
             Self::TcpInfo => "ss -tin",
             Self::MlperfLog => "MLPerf log",
             Self::StepsCsv => "CSV of steps",
+            Self::StepsJson => "JSON lines of steps",
             Self::TrainingLog => "training log",
             Self::Kineto => "Kineto trace",
             Self::XpuTimer => "xpu_timer metrics",
@@ -172,6 +175,8 @@ fn json(text: &str) -> Option<Format> {
         && has(&["args", "config", "nccl_version"])
     {
         Some(Format::NcclTestsJson)
+    } else if text.starts_with('{') && steps::is_json_lines(text) {
+        Some(Format::StepsJson)
     } else {
         None
     }
@@ -217,6 +222,10 @@ fn lines(text: &str) -> Option<Format> {
     }
     if text.lines().next().is_some_and(steps::names_columns) {
         return Some(Format::StepsCsv);
+    }
+    // DLLogger puts a sign before its objects.
+    if text.lines().any(|line| line.starts_with("DLLL {")) && steps::is_json_lines(text) {
+        return Some(Format::StepsJson);
     }
     if text.split(['\n', '\r']).any(steps::is_step_line) {
         return Some(Format::TrainingLog);

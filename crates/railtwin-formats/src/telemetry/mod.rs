@@ -12,7 +12,7 @@
 //! | logs: NCCL_DEBUG, PyTorch's watchdog, `dmesg` and syslog, mixed | [`ClusterLog`] |
 //! | perftest, tables of bandwidth and latency, and JSON | [`PerftestLog`] |
 //! | tables of probes between hosts, long or as a matrix; `ss -tin` | [`PairProbe`] |
-//! | times of steps: MLPerf logs, CSV | [`StepSeries`] |
+//! | times of steps: MLPerf logs, CSV, JSON lines | [`StepSeries`] |
 //! | Kineto trace | [`KinetoTrace`] |
 //! | xpu_timer metrics | [`XpuTimerSnapshot`] |
 //! | DCGM exporter metrics, all generations of names | [`parse_dcgm`] |
@@ -114,7 +114,9 @@ pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;
-pub use steps::{StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv};
+pub use steps::{
+    StepLog, StepSeries, StepTime, parse_mlperf_log, parse_step_lines, parse_steps_csv, parse_steps_json,
+};
 pub use sysfs::{decode_sysfs, devices_of_sysfs, host_of_sysfs, place_in_sysfs};
 pub use tcp_info::parse_ss;
 pub use watchdog::{WatchdogMember, WatchdogState, WatchdogTimeout};
@@ -236,7 +238,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
              ethtool -S, rdma statistic, neighbors of lldpcli, MLPerf logs, \
-             CSV with a column of times of steps (step_s, step_time_ms) and listings of counters",
+             CSV or JSON lines with times of steps (step_s, step_time_ms), and listings of counters",
         ));
     };
     let mut notes = Vec::new();
@@ -280,6 +282,11 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         }
         Format::StepsCsv => {
             let log = parse_steps_csv(source_name, bytes)?;
+            (notes, skipped) = (vec![log.taken], log.skipped);
+            Content::Steps(log.series)
+        }
+        Format::StepsJson => {
+            let log = parse_steps_json(source_name, bytes)?;
             (notes, skipped) = (vec![log.taken], log.skipped);
             Content::Steps(log.series)
         }

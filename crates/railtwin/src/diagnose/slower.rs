@@ -36,8 +36,9 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
         let runs = if all.len() == 1 { "1 run".to_owned() } else { format!("{} runs", all.len()) };
         notes.push(format!("{steps} steps of {runs}, each compared with the {WINDOW} before"));
     }
-    let is_of_steps =
-        |file: &&FileNotes| matches!(file.format, Format::MlperfLog | Format::StepsCsv | Format::TrainingLog);
+    let is_of_steps = |file: &&FileNotes| {
+        matches!(file.format, Format::MlperfLog | Format::StepsCsv | Format::StepsJson | Format::TrainingLog)
+    };
     for taken in files.iter().filter(is_of_steps).flat_map(|file| &file.notes) {
         if !notes.contains(taken) {
             notes.push(taken.clone());
@@ -100,7 +101,7 @@ fn of_slower(who: String, one: &Slower) -> Finding {
 }
 
 fn of_drift(who: String, one: &Drift) -> Finding {
-    let [from, to] = one.steps.map(|step| step + 1);
+    let [from, to] = [one.from, one.steps[1]].map(|step| step + 1);
     let what = format!("drift: steps take longer little by little from step {from} to step {to}");
     let advice = "a drift has no moment: sequences that grow, memory or logs that fill, hosts that warm up; counters of the \
                   first and the last hour tell what changed";

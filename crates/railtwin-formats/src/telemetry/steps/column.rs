@@ -1,10 +1,13 @@
 //! What the head of a column says: the time of a step, and in which unit, by its words.
 
-/// Words of a step, and of a time.
-const STEPS: [&str; 8] = ["step", "steps", "iteration", "iterations", "iter", "iters", "it", "its"];
-const TIMES: [&str; 7] = ["time", "times", "timing", "duration", "elapsed", "latency", "wall"];
+/// Words of a step, of a batch, and of a time.
+const STEPS: [&str; 10] =
+    ["step", "steps", "iteration", "iterations", "iter", "iters", "it", "its", "update", "updates"];
+const BATCHES: [&str; 2] = ["batch", "batches"];
+const TIMES: [&str; 10] =
+    ["time", "times", "timing", "duration", "elapsed", "latency", "wall", "walltime", "dt", "took"];
 /// Units by how many of them are a second.
-const UNITS: [(&str, f64); 15] = [
+const UNITS: [(&str, f64); 16] = [
     ("s", 1.0),
     ("sec", 1.0),
     ("secs", 1.0),
@@ -20,9 +23,52 @@ const UNITS: [(&str, f64); 15] = [
     ("usec", 1e6),
     ("microseconds", 1e6),
     ("ns", 1e9),
+    ("nanoseconds", 1e9),
 ];
+/// Units that a column may have for its whole name: a single letter may be anything.
+const ALONE_MIN: usize = 3;
+/// Words that say that a time is that of training, those that say nothing more of it, and those that say that it passes from
+/// row to row.
+const TRAINING: [&str; 3] = ["train", "training", "process"];
+const PLAIN: [&str; 6] = ["per", "in", "train", "training", "global", "current"];
+const PASSES: [&str; 16] = [
+    "timestamp",
+    "stamp",
+    "datetime",
+    "date",
+    "utc",
+    "runtime",
+    "since",
+    "start",
+    "started",
+    "relative",
+    "cumulative",
+    "total",
+    "clock",
+    "so",
+    "far",
+    "created",
+];
+/// What is counted by time where steps are not, and short names of it.
+const AMOUNTS: [&str; 14] = [
+    "token",
+    "tokens",
+    "tok",
+    "toks",
+    "sample",
+    "samples",
+    "sequence",
+    "sequences",
+    "seq",
+    "seqs",
+    "example",
+    "examples",
+    "image",
+    "images",
+];
+const AMOUNTS_PER_SECOND: [&str; 4] = ["tps", "wps", "tgs", "sps"];
 /// Words of times that are not those of whole steps, or not of one step each.
-const OTHERS: [&str; 50] = [
+const OTHERS: [&str; 57] = [
     "start",
     "started",
     "begin",
@@ -37,6 +83,11 @@ const OTHERS: [&str; 50] = [
     "mean",
     "avg",
     "average",
+    "running",
+    "smoothed",
+    "speed",
+    "target",
+    "expected",
     "least",
     "most",
     "min",
@@ -62,7 +113,8 @@ const OTHERS: [&str; 50] = [
     "dataloader",
     "load",
     "loader",
-    "batch",
+    "micro",
+    "microbatch",
     "forward",
     "backward",
     "fwd",
@@ -73,7 +125,27 @@ const OTHERS: [&str; 50] = [
     "communication",
     "allreduce",
     "h2d",
+    "epoch",
 ];
+/// Words of an evaluation.
+const EVALUATIONS: [&str; 7] = ["eval", "evaluation", "val", "valid", "validation", "validate", "test"];
+/// A head of more words is a sentence, not a name.
+const WORDS_MAX: usize = 8;
+
+/// What a column tells the time of, the surest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Of {
+    /// A step.
+    Step,
+    /// A batch.
+    Batch,
+    /// What a row is, a step only because rows are steps: a time by its name alone.
+    Row,
+    /// Time that passes from row to row.
+    Clock,
+    /// A token, a sample: of a step only as far as each holds as many.
+    Amount,
+}
 
 /// How a column tells times of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,10 +154,24 @@ pub(super) struct Told {
     pub unit: f64,
     /// Whether the head names the unit.
     pub names_unit: bool,
-    /// Whether it tells steps per second instead.
+    /// Whether it tells how many in a second instead.
     pub inverse: bool,
-    /// Whether it is a time by its name alone, and of a step only because the rows are steps.
-    pub bare: bool,
+    /// What of.
+    pub of: Of,
+    /// Whether its words say no more than that.
+    pub plain: bool,
+}
+
+impl Told {
+    /// Whether it is one of a step only because another column numbers steps.
+    pub(super) const fn needs_steps(self) -> bool {
+        matches!(self.of, Of::Row | Of::Clock | Of::Amount)
+    }
+
+    /// What decides between columns.
+    pub(super) const fn rank(self) -> (Of, bool, bool) {
+        (self.of, self.inverse, !self.plain)
+    }
 }
 
 /// The words of a head in lower case: `train/Step Time (ms)` is train, step, time, ms.
@@ -124,46 +210,118 @@ fn last_part(head: &str) -> &str {
 }
 
 fn rate_before(before: &str) -> bool {
-    words(before).last().is_some_and(|word| unit(word).is_some() || STEPS.contains(&word.as_str()))
+    let counted = |word: &str| STEPS.contains(&word) || BATCHES.contains(&word) || AMOUNTS.contains(&word);
+    words(before).last().is_some_and(|word| unit(word).is_some() || counted(word))
+}
+
+/// Whether what stands before the last part of a path is an evaluation.
+fn of_evaluation(head: &str) -> bool {
+    head.len() > last_part(head).len() && tells_evaluation(&head[..head.len() - last_part(head).len()])
+}
+
+/// The words of the last part of a head: a time and its unit that stand before the word of a step, as in `timing_s/step`, with
+/// them, and `end_to_end` as the step that it is.
+fn words_of_column(head: &str) -> Vec<String> {
+    let head = head.trim();
+    let mut found = words(last_part(head));
+    let is_step = found.len() == 1 && STEPS.contains(&found[0].as_str());
+    if let (true, Some((before, _))) = (is_step, head.rsplit_once('/')) {
+        let before = words(before.rsplit('/').next().unwrap_or(before));
+        let times =
+            before.iter().any(|word| word == "timing") || before.iter().any(|word| unit(word).is_some());
+        if times && before.iter().all(|word| TIMES.contains(&word.as_str()) || unit(word).is_some()) {
+            found.splice(0..0, before);
+        }
+    }
+    if let Some(at) = found.windows(3).position(|three| three == ["end", "to", "end"]) {
+        found.splice(at..at + 3, ["step".to_owned()]);
+    }
+    found.iter_mut().filter(|word| *word == "e2e").for_each(|word| *word = "step".to_owned());
+    found
 }
 
 /// Whether, and how, a column tells times of steps.
 pub(super) fn told(head: &str) -> Option<Told> {
-    let head = last_part(head.trim());
-    let slash = head.contains('/');
-    let words = words(head);
+    let words = words_of_column(head);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.len() > WORDS_MAX || of_evaluation(head.trim()) {
+        return None;
+    }
+    let slash = last_part(head.trim()).contains('/');
+    let per = words.contains(&"per") || slash;
+    let named = words.iter().rposition(|word| unit(word).is_some());
+    let plain = |word: &&str| {
+        let counted = STEPS.contains(word) || BATCHES.contains(word) || AMOUNTS.contains(word);
+        counted || TIMES.contains(word) || unit(word).is_some() || PLAIN.contains(word)
+    };
+    let told = Told {
+        unit: named.and_then(|at| unit(words[at])).unwrap_or(1.0),
+        names_unit: named.is_some(),
+        inverse: false,
+        of: Of::Row,
+        plain: words.iter().all(plain),
+    };
+    let is_time = words.iter().any(|word| TIMES.contains(word));
+    let all = |known: &dyn Fn(&str) -> bool| {
+        words.iter().all(|word| TIMES.contains(word) || unit(word).is_some() || known(word))
+    };
+    if words.iter().any(|word| PASSES.contains(word))
+        && all(&|word| PASSES.contains(&word) || TRAINING.contains(&word))
+        && !words.iter().all(|word| ["start", "so", "far", "total"].contains(word))
+    {
+        return Some(Told { of: Of::Clock, ..told });
+    }
     if words.iter().any(|word| OTHERS.contains(word)) {
         return None;
     }
-    let step = words.iter().position(|word| STEPS.contains(word));
-    let is_time = words.iter().any(|word| TIMES.contains(word));
-    let named = words.iter().rposition(|word| unit(word).is_some());
-    let per = words.iter().position(|word| *word == "per").is_some() || slash;
-    let unit = named.and_then(|at| unit(words[at])).unwrap_or(1.0);
-    let told = Told { unit, names_unit: named.is_some(), inverse: false, bare: false };
-    // A head of many words is a sentence, not a name.
-    if words.len() > 8 {
-        return None;
-    }
-    match (step, named) {
-        (Some(step), Some(named)) if per && step < named && !is_time => Some(Told { inverse: true, ..told }),
-        (Some(_), Some(named)) if is_time || per || named + 1 == words.len() => Some(told),
-        (Some(_), None) if is_time => Some(told),
-        (None, _)
-            if is_time
-                && words.iter().all(|word| TIMES.contains(word) || super::column::unit(word).is_some()) =>
-        {
-            Some(Told { bare: true, ..told })
+    let counted = |of: Of, at: usize| match named {
+        Some(named) if per && at < named && !is_time => Some(Told { inverse: true, of, ..told }),
+        Some(named) if is_time || per || named + 1 == words.len() => Some(Told { of, ..told }),
+        None if is_time => Some(Told { of, ..told }),
+        _ => None,
+    };
+    let first = |known: &[&str]| words.iter().position(|word| known.contains(word));
+    let short = words.iter().any(|word| AMOUNTS_PER_SECOND.contains(word));
+    match (first(&STEPS), first(&BATCHES), first(&AMOUNTS)) {
+        (Some(step), None, None) => counted(Of::Step, step),
+        (None, Some(batch), None) => counted(Of::Batch, batch),
+        (None, None, Some(amount)) => counted(Of::Amount, amount).filter(|told| told.inverse),
+        (None, None, None) if words == ["ups"] => {
+            Some(Told { inverse: true, names_unit: true, of: Of::Step, ..told })
+        }
+        (None, None, None) if short && !is_time => {
+            Some(Told { inverse: true, names_unit: true, of: Of::Amount, ..told })
+        }
+        (None, None, None) => {
+            let alone = words.len() == 1 && unit(words[0]).is_some() && words[0].len() >= ALONE_MIN;
+            ((is_time || alone || words == ["ms"]) && all(&|word| TRAINING.contains(&word))).then_some(told)
         }
         _ => None,
     }
 }
 
+/// Whether a column tells of an evaluation.
+pub(super) fn tells_evaluation(head: &str) -> bool {
+    words(head).iter().any(|word| EVALUATIONS.contains(&word.as_str()))
+}
+
 /// Whether a column numbers steps.
 pub(super) fn counts_steps(head: &str) -> bool {
-    let words = words(last_part(head.trim()));
-    let numbers = ["number", "no", "n", "idx", "index", "id", "global", "train", "current"];
+    let words = words_of_column(head);
+    let numbers = [
+        "number",
+        "no",
+        "n",
+        "num",
+        "idx",
+        "index",
+        "id",
+        "global",
+        "train",
+        "trainer",
+        "current",
+        "completed",
+    ];
     let is_step = |word: &String| STEPS.contains(&word.as_str());
     words.iter().any(is_step) && words.iter().all(|word| is_step(word) || numbers.contains(&word.as_str()))
 }
@@ -191,7 +349,7 @@ mod tests {
 
     #[test]
     fn words_and_unit_of_a_head_tell_times_of_steps() {
-        let of = |head: &str| told(head).map(|told| (told.unit, told.inverse, told.bare));
+        let of = |head: &str| told(head).map(|told| (told.unit, told.inverse, told.of));
         for head in [
             "step_s",
             "step_time",
@@ -205,8 +363,15 @@ mod tests {
             "time_per_step",
             "seconds per iteration",
             "step_seconds",
+            "iteration-time",
+            "iter_time",
+            "time_metrics/end_to_end(s)",
+            "timing_s/step",
+            "perf/time_per_step",
+            "perf/step_time_seconds",
+            "data/train_step_timing in s",
         ] {
-            assert_eq!(of(head), Some((1.0, false, false)), "{head}");
+            assert_eq!(of(head), Some((1.0, false, Of::Step)), "{head}");
         }
         for head in [
             "elapsed time per iteration (ms)",
@@ -215,33 +380,73 @@ mod tests {
             "perf/iter time (ms)",
             "ms/step",
         ] {
-            assert_eq!(of(head), Some((1e3, false, false)), "{head}");
+            assert_eq!(of(head), Some((1e3, false, Of::Step)), "{head}");
         }
-        for head in ["it/s", "iterations per second", "steps_per_sec", "iter/s", "perf/steps_per_second"] {
-            assert_eq!(of(head), Some((1.0, true, false)), "{head}");
+        for head in
+            ["it/s", "iterations per second", "steps_per_sec", "iter/s", "perf/steps_per_second", "ups"]
+        {
+            assert_eq!(of(head), Some((1.0, true, Of::Step)), "{head}");
         }
-        assert_eq!((of("time"), of("time (ms)")), (Some((1.0, false, true)), Some((1e3, false, true))));
+        for head in ["batch_time", "sec_per_batch", "batch_seconds", "time_per_batch"] {
+            assert_eq!(of(head), Some((1.0, false, Of::Batch)), "{head}");
+        }
+        assert_eq!(of("batch_time_ms"), Some((1e3, false, Of::Batch)));
+        assert_eq!(of("train/device/batches_per_sec"), Some((1.0, true, Of::Batch)));
+        for head in
+            ["tokens per second", "samples/s", "tps", "throughput(tps)", "tok/sec", "CurrSamplesPerSec"]
+        {
+            assert_eq!(of(head), Some((1.0, true, Of::Amount)), "{head}");
+        }
+        for head in
+            ["since_start_s", "timestamp", "_timestamp", "_runtime", "time (UTC)", "Relative Time (Process)"]
+        {
+            assert_eq!(of(head), Some((1.0, false, Of::Clock)), "{head}");
+        }
+        for head in ["time", "seconds", "elapsed", "elapsed_s", "dt", "sec", "train_time"] {
+            assert_eq!(of(head), Some((1.0, false, Of::Row)), "{head}");
+        }
+        for head in ["time (ms)", "dt_ms", "ms"] {
+            assert_eq!(of(head), Some((1e3, false, Of::Row)), "{head}");
+        }
         for head in [
             "step",
             "loss",
             "median_step_s",
             "least_step_s",
-            "since_start_s",
             "eval step time",
-            "timestamp",
             "data time per iteration",
             "step_start_time",
-            "tokens per second",
             "",
-            "time (UTC)",
-            "samples/s",
             "/",
+            "data_time",
+            "epoch_time",
+            "batch_size",
+            "time/batch",
+            "time/iteration",
+            "time/token",
+            "micro_batch_time",
+            "batch_load_time",
+            "s",
+            "total",
+            "start",
+            "tokens",
+            "total tokens",
+            "tflops",
+            "throughput",
+            "RunningAvgSamplesPerSec",
+            "train_speed(s/it)",
+            "val/step_time",
+            "eval/time",
         ] {
             assert_eq!(of(head), None, "{head}");
         }
         assert!(
             counts_steps("Step")
                 && counts_steps("iteration")
+                && counts_steps("_step")
+                && counts_steps("current_steps")
+                && counts_steps("num_updates")
+                && !counts_steps("timing_s/step")
                 && !counts_steps("step_s")
                 && !counts_steps("loss")
         );

@@ -150,7 +150,7 @@ fn steps_of(
                     (Taken::Blocks, "block_stop", Some(time)) => {
                         if let Some((start, amount)) = block.take().filter(|(start, _)| is_time(time - start))
                         {
-                            series.step((time - start) / 1e3, amount);
+                            series.step((time - start) / 1e3, amount, None);
                         }
                     }
                     (Taken::Blocks, ..) => {}
@@ -162,7 +162,7 @@ fn steps_of(
                     let told = TIMES.into_iter().find_map(|name| Some((name, entry.value.get(name)?)));
                     let Some((name, time)) = told else { continue };
                     match time.as_f64().filter(|seconds| is_time(*seconds)) {
-                        Some(seconds) => series.step(seconds, 0.0),
+                        Some(seconds) => series.step(seconds, 0.0, None),
                         None => {
                             skipped.take(no_time(MLPERF, source_name, entry.line, name, &time.to_string()))
                         }
@@ -173,7 +173,7 @@ fn steps_of(
                         continue;
                     };
                     if is_time(batch / rate) {
-                        series.step(batch / rate, 0.0);
+                        series.step(batch / rate, 0.0, None);
                     }
                 }
                 Taken::Between => {
@@ -182,7 +182,7 @@ fn steps_of(
                         // Both kinds may come each step: one of them tells.
                         Some((before, _)) if before != key => continue,
                         Some((_, before)) if is_time(time - before) => {
-                            series.step((time - before) / 1e3, 0.0)
+                            series.step((time - before) / 1e3, 0.0, None)
                         }
                         _ => {}
                     }

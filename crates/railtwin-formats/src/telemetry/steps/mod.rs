@@ -1,11 +1,13 @@
 //! Times of training steps: logs of MLPerf, tables that have a column of them, lines that frameworks print.
 //!
-//! * [`column`]: what the head of a column says; [`table`]: tables; [`scalars`]: those of TensorBoard;
-//!   [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's lines
-//!   and their like.
+//! * [`column`]: what the head of a column says; [`choice`]: which column tells times; [`rows`]: rows of CSV and of JSON
+//!   lines; [`table`]: steps of tables; [`scalars`]: tables of TensorBoard; [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's
+//!   lines and their like.
+mod choice;
 mod column;
 mod lines;
 mod mlperf;
+mod rows;
 mod scalars;
 mod table;
 
@@ -16,8 +18,8 @@ pub(crate) use lines::is_step_line;
 pub use lines::parse_step_lines;
 pub(crate) use mlperf::is_mlperf;
 pub use mlperf::parse_mlperf_log;
-pub(crate) use table::names_columns;
-pub use table::parse_steps_csv;
+pub(crate) use table::{is_json_lines, names_columns};
+pub use table::{parse_steps_csv, parse_steps_json};
 
 /// One step of training.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub struct StepTime {
     pub beside: bool,
     /// What it worked on, such as its global batch size; 0 where nothing tells it.
     pub work: f64,
+    /// Its number, where a number stands beside it: rows may tell one step in ten.
+    pub number: Option<u64>,
 }
 
 /// The steps of a run, in their order.
@@ -53,9 +57,9 @@ impl StepSeries {
         Self { job: job.to_owned(), run: run.to_owned(), ..Self::default() }
     }
 
-    fn step(&mut self, seconds: f64, work: f64) {
+    fn step(&mut self, seconds: f64, work: f64, number: Option<u64>) {
         let beside = self.after_other || self.steps.is_empty();
-        self.steps.push(StepTime { seconds, beside, work });
+        self.steps.push(StepTime { seconds, beside, work, number });
         self.after_other = false;
     }
 
@@ -94,6 +98,11 @@ impl StepLog {
         self.series.iter_mut().for_each(StepSeries::settle);
         (!self.series.is_empty()).then_some(self)
     }
+}
+
+/// The number of a step: one that counts.
+fn counts(number: f64) -> Option<u64> {
+    (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 
 fn is_time(seconds: f64) -> bool {

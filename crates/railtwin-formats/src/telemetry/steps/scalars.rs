@@ -1,15 +1,11 @@
 //! Scalars as TensorBoard exports them: `Wall time,Step,Value`, of which the head does not name the value.
-use super::column::{Told, counts_steps, told, words};
-use super::{StepLog, StepSeries, is_time, no_time};
+use super::column::{Of, Told, counts_steps, told, words};
 use crate::error::FormatError;
-use crate::telemetry::skipped::Skipped;
-
-const CSV: &str = "CSV of scalars";
 
 /// Where in a row its wall time, its step and its value are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scalars {
-    wall: usize,
+    pub wall: usize,
     step: Option<usize>,
     value: Option<usize>,
 }
@@ -30,65 +26,28 @@ impl Scalars {
         let file = file.strip_suffix(".gz").unwrap_or(file);
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let tag = stem.rsplit_once("-tag-").map_or(stem, |(_, tag)| tag);
-        Some((self.value?, told(tag).filter(|told| !told.bare)?))
+        Some((self.value?, told(tag).filter(|told| !told.needs_steps())?))
     }
 
-    /// Times of steps as differences of wall times over those of steps.
-    ///
-    /// A step that goes back, as of a job that began again, and what follows it stand apart.
+    /// What would do where nothing tells a time.
+    pub(super) const WANTED: &str = "wall times that rise over steps, or a file whose name says that its values are times of steps, \
+                                     such as run-a-tag-step_time.csv";
+
+    /// The column that tells times: values, or else wall times.
     ///
     /// # Errors
-    /// No column numbers steps, or no two rows tell a time.
-    pub(super) fn differences<'r>(
-        self,
-        source_name: &str,
-        names: &[String],
-        rows: impl Iterator<Item = (u64, Option<[&'r str; 2]>)>,
-        number: impl Fn(&str) -> Option<f64>,
-    ) -> Result<StepLog, FormatError> {
-        let wanted = "wall times that rise over steps, or a file whose name says that its values are times of steps, such as \
-                      run-a-tag-step_time.csv";
-        let Some(step) = self.step else {
+    /// Neither: no column numbers steps.
+    pub(super) fn taken(self, source_name: &str, format: &'static str) -> Result<(usize, Told), FormatError> {
+        if let Some(named) = self.named(source_name) {
+            return Ok(named);
+        }
+        if self.step.is_none() {
             let problem =
                 "has wall times and values, and neither its name nor a column of steps tells times of steps";
-            return Err(FormatError::new(CSV, source_name, problem, wanted));
-        };
-        let (mut series, mut skipped) = (StepSeries::of("", source_name), Skipped::default());
-        let mut before: Option<[f64; 2]> = None;
-        for (line, row) in rows {
-            let told = row.map(|texts| texts.map(|text| number(text).filter(|value| value.is_finite())));
-            let Some([Some(wall), Some(at)]) = told else {
-                let found = row.map_or("", |[wall, _]| wall);
-                skipped.take(no_time(CSV, source_name, line, &names[self.wall], found));
-                continue;
-            };
-            match before {
-                Some([earlier, from]) if at > from => {
-                    let seconds = (wall - earlier) / (at - from);
-                    if is_time(seconds) {
-                        series.step(seconds, 0.0);
-                    } else {
-                        skipped.take(no_time(CSV, source_name, line, &names[self.wall], &wall.to_string()));
-                    }
-                }
-                Some(_) => series.other(),
-                None => {}
-            }
-            before = Some([wall, at]);
+            return Err(FormatError::new(format, source_name, problem, Self::WANTED));
         }
-        let taken = format!(
-            "taken for times of steps: differences of column {:?} over those of {:?}, in seconds, with all that lies between",
-            names[self.wall], names[step]
-        );
-        let log = StepLog { series: vec![series], taken, skipped };
-        log.settled().ok_or_else(|| {
-            FormatError::new(CSV, source_name, "has no wall times that rise over steps", wanted)
-        })
-    }
-
-    /// The wall time and the step of a row.
-    pub(super) fn of(self, row: &csv::StringRecord) -> Option<[&str; 2]> {
-        Some([row.get(self.wall)?, row.get(self.step?)?])
+        let told = Told { unit: 1.0, names_unit: true, inverse: false, of: Of::Clock, plain: true };
+        Ok((self.wall, told))
     }
 }
 

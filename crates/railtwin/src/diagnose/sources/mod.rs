@@ -319,7 +319,7 @@ fn holds(format: Format, table: &str) -> bool {
     use Format::{
         ClusterLog, CounterListing, Dcgm, Ethtool, FlightRecorder, Kineto, Lldp, MlperfLog, NcclInspector,
         NcclRas, NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson, ProbeTable,
-        RdmaStatistic, StepsCsv, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
+        RdmaStatistic, StepsCsv, StepsJson, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
     };
     match table {
         "dumps" => format == FlightRecorder,
@@ -328,7 +328,7 @@ fn holds(format: Format, table: &str) -> bool {
         "logs" => matches!(format, ClusterLog | NcclTestsLog),
         "ras" => format == NcclRas,
         "neighbors" => format == Lldp,
-        "steps" => matches!(format, StepsCsv | MlperfLog | TrainingLog),
+        "steps" => matches!(format, StepsCsv | StepsJson | MlperfLog | TrainingLog),
         "xpu_timer" => format == XpuTimer,
         "tcp-info" => format == TcpInfo,
         "probes" => matches!(format, ProbeTable | TcpInfo | Perftest | PerftestJson),
