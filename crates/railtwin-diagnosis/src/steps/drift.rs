@@ -120,7 +120,7 @@ fn of_steps(row: usize, series: &Series, steps: &[usize]) -> Option<Drift> {
         of.iter().map(|&at| series.steps[at].seconds).collect()
     };
     let medians: Vec<f64> = (0..count).filter_map(|block| robust::median(&mut seconds(block))).collect();
-    let means: Vec<f64> = (0..count).filter_map(|block| clipped_mean(&seconds(block))).collect();
+    let means: Vec<f64> = (0..count).map(|block| clipped_mean(&seconds(block))).collect::<Option<_>>()?;
     let [(from, seconds), _] = [rise_of(&medians)?, rise_of(&means)?];
     let ends = [steps[0], steps[steps.len() - 1]];
     Some(Drift { series: row, steps: ends, from: steps[start(from)], seconds })
@@ -131,7 +131,8 @@ fn of_steps(row: usize, series: &Series, steps: &[usize]) -> Option<Drift> {
 /// round.
 fn clipped_mean(seconds: &[f64]) -> Option<f64> {
     let (center, deviation) = robust::spread(&mut seconds.to_vec())?;
-    let most = CLIP * deviation;
+    // None of times without sense.
+    let most = Some(CLIP * deviation).filter(|most| most.is_finite())?;
     Some(
         center
             + seconds.iter().map(|one| (one - center).clamp(-most, most)).sum::<f64>() / seconds.len() as f64,

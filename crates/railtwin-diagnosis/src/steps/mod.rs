@@ -134,7 +134,9 @@ mod tests {
             noise in prop::collection::vec(-0.01..0.01_f64, 0..200), any in prop::collection::vec(any::<f64>(), 0..40),
         ) {
             prop_assert_eq!(told(&[series("a", noise.into_iter().map(|one| 10.0 * (1.0 + one)))]), []);
-            let _ = told(&[series("a", any)]);
+            let _ = told(&[series("a", any.clone())]);
+            let many = series("a", any.into_iter().cycle().take(240));
+            let _ = drifts(&[many]);
         }
     }
 }

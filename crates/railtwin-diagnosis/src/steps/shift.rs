@@ -354,7 +354,7 @@ mod tests {
                 "{kind}: {told} of {RUNS} healthy runs of 400 steps, {drifted} drift, {shifted} of as many 2.5 times slower"
             );
             assert!(100 * told <= most * RUNS, "{kind}: {told}");
-            assert_eq!(drifted, 0, "{kind}");
+            assert!(100 * drifted <= most * RUNS, "{kind}: {drifted} drift");
             assert!(100 * shifted >= 90 * RUNS, "{kind}: {shifted}");
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Graph;
+use super::alone::{SlowAlone, slow_alone};
 use super::causes::{HeavyStage, Lengths, Pauses, heavy_stage, lengths, pauses};
 use super::graph::Node;
+use super::long_steps::{self, LongStep, long_steps};
 use super::network::{SlowGroup, communication_cost, slow_groups};
 use super::split::ideals;
 use super::steady::lasting;
@@ -47,6 +49,8 @@ pub struct Blame {
     pub ranks: Vec<SlowRank>,
     /// Ranks that compute slower and cost the job next to nothing.
     pub harmless: Vec<SlowRank>,
+    /// Ranks that hold the job back by what they do alone, such as the optimizer.
+    pub alone: Vec<SlowAlone>,
     /// Replicas all of whose stages are slow alike, with the share: their data or their host.
     pub replicas: Vec<(u32, f64)>,
     /// Pairs whose transfers hold the job back.
@@ -61,6 +65,8 @@ pub struct Blame {
     pub lengths: Option<Lengths>,
     /// Pauses in forward computation alone.
     pub pauses: Option<Pauses>,
+    /// Single steps that took longer than the others.
+    pub long_steps: Vec<LongStep>,
 }
 
 /// Time of each node with what its rank idled before: what a rank takes by itself.
@@ -110,6 +116,7 @@ pub fn blame(graph: &Graph, settings: &Settings) -> Blame {
         if slow.cost >= COST { &mut told.ranks } else { &mut told.harmless }.push(slow);
     }
     told.ranks.sort_by(|a, b| b.cost.total_cmp(&a.cost).then_with(|| a.ranks.cmp(&b.ranks)));
+    told.alone = slow_alone(graph, whole, |node| own(&graph.nodes[node]), settings);
     told.pairs = slow_pairs(graph, whole, settings);
     told.groups = slow_groups(graph);
     told.communication = communication_cost(graph);
@@ -118,7 +125,10 @@ pub fn blame(graph: &Graph, settings: &Settings) -> Blame {
     // What one rank takes longer is no matter of the data.
     let blamed: BTreeSet<u32> =
         told.ranks.iter().chain(&told.harmless).flat_map(|one| one.ranks.clone()).collect();
-    told.lengths = lengths(graph, &like, &blamed, settings);
+    let long = long_steps::rows(graph, settings);
+    told.long_steps = long_steps(graph, &long, &ratios, &like);
+    // One step that is long as a whole is no matter of sequences, which make all steps uneven.
+    told.lengths = lengths(graph, &like, &blamed, &long, settings);
     told.pauses = pauses(graph, &like, &blamed);
     told
 }

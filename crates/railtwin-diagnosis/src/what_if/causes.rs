@@ -74,11 +74,11 @@ pub(super) fn heavy_stage(graph: &Graph) -> Option<HeavyStage> {
     (other > 0.0).then(|| HeavyStage { stage, excess: time / other - 1.0 })
 }
 
-/// Forward and backward times of the same microbatch at the same part of a rank, as nodes.
-fn microbatches(graph: &Graph) -> Vec<(u32, usize, usize)> {
+/// Forward and backward times of the same microbatch at the same part of a rank, as nodes, in all steps but some.
+fn microbatches(graph: &Graph, but: &BTreeSet<usize>) -> Vec<(u32, usize, usize)> {
     type Lists = [Vec<usize>; 2];
     let mut pairs = Vec::new();
-    for step in &graph.steps {
+    for (_, step) in graph.steps.iter().enumerate().filter(|(row, _)| !but.contains(row)) {
         let mut lists: BTreeMap<(u32, u32), Lists> = BTreeMap::new();
         for row in step.nodes.start as usize..step.nodes.end as usize {
             let node = &graph.nodes[row];
@@ -98,15 +98,16 @@ fn microbatches(graph: &Graph) -> Vec<(u32, usize, usize)> {
     pairs
 }
 
-/// Whether microbatches are of uneven length.
+/// Whether microbatches are of uneven length, by all steps but those that are long as a whole.
 pub(super) fn lengths(
     graph: &Graph,
     like: &[f64],
     blamed: &BTreeSet<u32>,
+    but: &BTreeSet<usize>,
     settings: &Settings,
 ) -> Option<Lengths> {
     let mut of_rank: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
-    for (rank, forward, backward) in microbatches(graph) {
+    for (rank, forward, backward) in microbatches(graph, but) {
         let share = |row: usize| graph.nodes[row].time_ns / like[row];
         let shares = [share(forward), share(backward)];
         if shares.iter().all(|share| share.is_finite() && *share > 0.0)
@@ -133,9 +134,14 @@ pub(super) fn lengths(
     let correlation = moment(0, 1) / (moment(0, 0) * moment(1, 1)).sqrt();
     let spread = (moment(0, 0) * moment(1, 1)).sqrt().sqrt();
     let whole = graph.total(|node| graph.nodes[node].time_ns);
+    let left_out = |node: usize| {
+        but.iter().any(|&row| {
+            (graph.steps[row].nodes.start as usize..graph.steps[row].nodes.end as usize).contains(&node)
+        })
+    };
     let even = graph.total(|node| {
         let time = graph.nodes[node].time_ns;
-        if graph.nodes[node].compute.is_some() { like[node] } else { time }
+        if graph.nodes[node].compute.is_some() && !left_out(node) { like[node] } else { time }
     });
     let told = Lengths { correlation, spread, cost: 1.0 - even / whole };
     (correlation >= CORRELATION && spread > settings.slow_share && told.cost >= COST).then_some(told)
@@ -146,7 +152,7 @@ pub(super) fn pauses(graph: &Graph, like: &[f64], blamed: &BTreeSet<u32>) -> Opt
     let time = |node: &Node| node.time_ns;
     let mut paused: BTreeSet<usize> = BTreeSet::new();
     let mut ranks: BTreeSet<u32> = BTreeSet::new();
-    for (rank, forward, backward) in microbatches(graph) {
+    for (rank, forward, backward) in microbatches(graph, &BTreeSet::new()) {
         let times = [forward, backward].map(|row| time(&graph.nodes[row]) / like[row]);
         if times[0] > LONG && times[1] < USUAL && !blamed.contains(&graph.ranks[rank as usize].rank) {
             paused.insert(forward);

@@ -39,6 +39,10 @@ pub(crate) struct Node {
     pub transfer: Option<Way>,
     /// Whether it is no work: [`Role::Pause`].
     pub pause: bool,
+    /// Whether its rank does it by itself: [`Role::Alone`].
+    pub alone: bool,
+    /// When the last of its operations ended.
+    pub end_ns: u64,
     /// Part of the model; the first of its operations tells it.
     pub chunk: u32,
     /// Its operation's number.
@@ -195,6 +199,8 @@ impl Graph {
                 compute: if let Role::Compute(way) = first.role { Some(way) } else { None },
                 transfer,
                 pause: first.role == Role::Pause,
+                alone: first.role == Role::Alone,
+                end_ns: rows.iter().map(|&row| operations[row].end_ns()).max().unwrap_or(0),
                 chunk,
                 number: first.number,
                 group: first.group.filter(|_| of_group),

@@ -3,22 +3,26 @@
 //! A trace that holds all operations of a job's steps also holds their order: what each waited for ([`Graph`]). The
 //! graph is replayed with other durations ([`Graph::replay`]): all as recorded, all ideal, or only some of them
 //! ([`what_if`]). What costs the job time and belongs to one component is told by [`blame`]: a rank that computes slower
-//! than its peers, a pair of ranks whose transfers take longer. Groups whose collectives
+//! than its peers or is longer at its optimizer, a pair of ranks whose transfers take longer. Groups whose collectives
 //! take longer are told as the sets that they are ([`slow_groups`]). What belongs to none is told as what it is: stages of
-//! unlike weight, uneven sequences, pauses.
+//! unlike weight, uneven sequences, pauses, single steps that took longer.
 //!
 //! After Lin et al., "Understanding stragglers in large model training using what-if analysis" (OSDI '25); the graph
 //! and the rules of blame are our own. Layouts and limits: `docs/models/what-if.md`.
+mod alone;
 mod blame;
 mod causes;
 mod graph;
+mod long_steps;
 mod network;
 mod split;
 mod steady;
 
+pub use alone::SlowAlone;
 pub use blame::{Blame, SlowPair, SlowRank, blame};
 pub use causes::{HeavyStage, Lengths, Pauses};
 pub use graph::Graph;
+pub use long_steps::LongStep;
 pub use network::{SlowGroup, communication_cost, slow_groups};
 pub use split::{IDEALS, Part, StepTimes, WhatIf, slowdown, what_if};
 

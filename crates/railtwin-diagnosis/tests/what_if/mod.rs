@@ -56,6 +56,84 @@ fn a_job_whose_operations_are_alike_is_its_own_ideal() {
 }
 
 #[test]
+fn a_rank_whose_optimizer_holds_everybody_back_stands_alone() {
+    for (replicas, stages) in SHAPES {
+        let mut job = Job::healthy(replicas, stages, 11);
+        let rank = job.rank(1, stages - 1);
+        // An optimizer takes a twentieth of a forward computation: it must be long to cost a hundredth of a step.
+        let step = job.forward_ns * f64::from(3 * (job.microbatches + stages));
+        let times = 1.0 + 0.05 * step / (job.forward_ns / 20.0);
+        job.slow_optimizer = vec![(rank, times)];
+        let found = told(&job);
+        assert_eq!(named(&found), [] as [u32; 0], "{replicas} x {stages}");
+        let [slow] = &found.alone[..] else { panic!("{replicas} x {stages}: {:?}", found.alone) };
+        assert_eq!((slow.rank, slow.kind.as_str(), slow.steps), (rank, "optimizer", 32));
+        assert!((slow.times / times - 1.0).abs() < 1e-3 && (0.03..0.06).contains(&slow.cost), "{slow:?}");
+        // One that is a little longer costs nothing worth a word.
+        job.slow_optimizer = vec![(rank, 1.2)];
+        assert_eq!(told(&job).alone, []);
+    }
+    // Two hold each other's cost up: each is told by what it costs with the other mended.
+    let mut job = Job::healthy(8, 2, 11);
+    job.slow_optimizer = vec![(3, 30.0), (12, 25.0)];
+    let found: Vec<u32> = told(&job).alone.iter().map(|slow| slow.rank).collect();
+    assert_eq!(found, [3, 12]);
+}
+
+#[test]
+fn what_waits_for_a_rank_is_not_taken_for_work_of_its_own() {
+    // A kind that no reader knows as a collective: all but the last rank wait within it and end with it. Of two replicas
+    // the one that waits takes longer.
+    let mut job = Job::healthy(2, 2, 13);
+    job.slow = vec![(job.rank(0, 0), 1.3, 1.0)];
+    let (mut work, _) = job.play();
+    for one in &mut work.operations {
+        if one.role == Role::Collective && one.kind == 4 {
+            (one.role, one.group) = (Role::Alone, None);
+        }
+    }
+    let found = blame(&Graph::of(&work), &Settings::default());
+    assert_eq!(found.alone, []);
+}
+
+#[test]
+fn a_step_that_is_long_once_is_told_as_such_and_not_as_uneven_sequences() {
+    for (replicas, stages) in SHAPES {
+        let mut job = Job::healthy(replicas, stages, 17);
+        assert_eq!(told(&job).long_steps, [], "healthy");
+        job.long_step = Some((20, 2.0, None));
+        let found = told(&job);
+        assert_eq!(
+            (named(&found), &found.alone[..], &found.lengths),
+            (vec![], &[][..], &None),
+            "{replicas} x {stages}"
+        );
+        let [long] = &found.long_steps[..] else { panic!("{:?}", found.long_steps) };
+        assert!(
+            long.step == 20 && long.ranks.is_empty() && (long.computation - 2.0).abs() < 0.02,
+            "{long:?}"
+        );
+        assert!((long.took_ns[0] / long.took_ns[1] - 2.0).abs() < 0.1, "{long:?}");
+        let rank = job.rank(1, 0);
+        job.long_step = Some((20, 3.0, Some(rank)));
+        let found = told(&job);
+        assert_eq!((named(&found), &found.lengths), (vec![], &None), "{replicas} x {stages}");
+        let [long] = &found.long_steps[..] else { panic!("{:?}", found.long_steps) };
+        assert!(
+            matches!(long.ranks[..], [(one, times)] if one == rank && (times - 3.0).abs() < 0.1),
+            "{long:?}"
+        );
+    }
+    // Sequences that are uneven in all steps are told beside it.
+    let mut job = Job::healthy(8, 2, 17);
+    job.lengths = 0.3;
+    assert!(told(&job).lengths.is_some());
+    job.long_step = Some((20, 3.0, None));
+    let found = told(&job);
+    assert!(found.lengths.is_some() && found.long_steps.len() == 1, "{found:?}");
+}
+
+#[test]
 fn jobs_of_which_no_component_is_slow_accuse_nobody() {
     for seed in 0..2 {
         for (replicas, stages) in SHAPES {

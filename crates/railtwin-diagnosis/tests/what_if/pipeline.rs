@@ -44,6 +44,10 @@ pub struct Job {
     pub slow_pair: Option<(u32, u32, f64)>,
     /// Stage and times that the reduce-scatter of its replicas takes.
     pub slow_group: Option<(u32, f64)>,
+    /// Rank and times that its optimizer takes.
+    pub slow_optimizer: Vec<(u32, f64)>,
+    /// Step, and times that all computation takes in it; of one rank alone, or of all.
+    pub long_step: Option<(u64, f64, Option<u32>)>,
     /// Whether a receive is recorded from when it is posted or only while bytes move.
     pub posted: bool,
     pub seed: u64,
@@ -66,6 +70,8 @@ impl Job {
             slow_replica: None,
             slow_pair: None,
             slow_group: None,
+            slow_optimizer: Vec::new(),
+            long_step: None,
             posted: true,
             seed,
         }
@@ -189,12 +195,16 @@ impl Step<'_> {
             }
         }
         let clipped = synced + job.forward_ns / 40.0;
-        let end = clipped + job.forward_ns / 20.0;
+        let mut end = clipped;
         for replica in 0..job.replicas {
             for stage in 0..job.stages {
                 let all = Some(1_000_000);
                 self.put(replica, stage, 6, Role::Collective, all, (0, ends[stage as usize], clipped));
-                self.put(replica, stage, 7, Role::Alone, None, (0, clipped, end));
+                let rank = job.rank(replica, stage);
+                let slow = job.slow_optimizer.iter().find(|(slow, _)| *slow == rank);
+                let through = clipped + slow.map_or(1.0, |(_, times)| *times) * job.forward_ns / 20.0;
+                self.put(replica, stage, 7, Role::Alone, None, (0, clipped, through));
+                end = end.max(through);
             }
         }
         end
@@ -214,6 +224,11 @@ impl Step<'_> {
             if slow == rank && part < share {
                 time *= times;
             }
+        }
+        if let Some((_, times, _)) =
+            job.long_step.filter(|&(long, _, of)| long == self.step && of.is_none_or(|of| of == rank))
+        {
+            time *= times;
         }
         if job.slow_replica.is_some_and(|(slow, _)| slow == replica) {
             time *= job.slow_replica.map_or(1.0, |(_, times)| times);

@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::what_if::{
-    Blame, Graph, Operation, Role, SlowGroup, SlowPair, SlowRank, Way, WhatIf, Work, blame, slowdown, what_if,
+    Blame, Graph, LongStep, Operation, Role, SlowAlone, SlowGroup, SlowPair, SlowRank, Way, WhatIf, Work,
+    blame, slowdown, what_if,
 };
 use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
@@ -75,6 +76,7 @@ impl Replay {
     pub fn judge(&self, job: &str, settings: &Settings) -> (Vec<Finding>, Vec<String>) {
         let told = blame(&self.graph, settings);
         let mut findings: Vec<Finding> = told.ranks.iter().map(|slow| of_rank(job, slow)).collect();
+        findings.extend(told.alone.iter().map(|slow| of_alone(job, slow)));
         findings.extend(of_pairs(job, &told.pairs));
         findings
             .extend(told.groups.iter().filter(|group| group.cost >= DEAR).map(|group| of_group(job, group)));
@@ -136,6 +138,79 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
         advice: "clocks and temperature of its GPU tell whether it is throttled; if they are well, its host's processes"
             .into(),
     }
+}
+
+/// What stands in evidence behind the kind of operation that a rank does alone.
+pub const OF_PEERS: &str = " of a step over that of ranks that do the same in other replicas";
+
+/// A rank that takes longer than its peers for what it does alone.
+fn of_alone(job: &str, slow: &SlowAlone) -> Finding {
+    let line = |what: String, value: f64, expected: f64, unit: &'static str| Evidence {
+        table: "computation",
+        what,
+        value,
+        expected,
+        unit,
+    };
+    Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::NonCommunicationSlow,
+        faults: vec![FaultKind::SlowGpu],
+        suspects: vec![Suspect { component: Component::Rank(format!("{job}/{}", slow.rank)), share: ALONE }],
+        confidence: ALONE,
+        severity: slow.cost.clamp(0.0, 1.0),
+        evidence: vec![
+            line(
+                format!("{}{OF_PEERS}, {} steps, and ends later", slow.kind, slow.steps),
+                slow.times,
+                1.0,
+                "times",
+            ),
+            line(
+                format!(
+                    "share of the job's time that is gone when its {} takes what theirs does, replayed",
+                    slow.kind
+                ),
+                slow.cost,
+                0.0,
+                "",
+            ),
+        ],
+        advice: format!(
+            "its {} alone is long: what is offloaded to its host's processors and memory, and clocks of its GPU then, tell why",
+            slow.kind
+        ),
+    }
+}
+
+/// Steps that took longer than the others, in words: the longest, and how many more.
+fn of_long_steps(steps: &[LongStep]) -> Option<String> {
+    let first = steps.first()?;
+    let [took, usual] = first.took_ns.map(|ns| ns / 1e9);
+    let ranks: Vec<String> = first
+        .ranks
+        .iter()
+        .map(|(rank, times)| format!("rank {rank} computed {times:.1} times as long"))
+        .collect();
+    let why = match (&ranks[..], first.computation) {
+        ([one], _) => format!("{one} as others that do the same in it"),
+        (_, share) if share > 1.0 + WORTH => {
+            format!("computation of all ranks took {:.1} % longer in it at the median", 100.0 * (share - 1.0))
+        }
+        _ => "computation took in it what it always does".to_owned(),
+    };
+    let more = match steps.len() - 1 {
+        0 => String::new(),
+        1 => "; 1 more step stands out".to_owned(),
+        more => format!("; {more} more steps stand out"),
+    };
+    Some(format!(
+        "step {} alone was {:.1} % longer than steps are ({took:.3} s beside {usual:.3} s): {why}; what happens once is no \
+         component that is slow{more}",
+        first.step,
+        100.0 * (took / usual - 1.0)
+    ))
 }
 
 /// A group whose collectives are slow: its ranks, of which none is proved.
@@ -239,6 +314,7 @@ fn notes_of(told: &Blame, settings: &Settings) -> Vec<String> {
             percent(stage.excess)
         ));
     }
+    notes.extend(of_long_steps(&told.long_steps));
     if let Some(lengths) = &told.lengths {
         notes.push(format!(
             "computation of microbatches differs by {} and is long or short both ways at once (correlation {:.2}): \

@@ -4,7 +4,7 @@
 //! fault does, and last the syndrome.
 use railtwin_records::{Evidence, FaultKind, Finding, Syndrome};
 
-use super::{logs, slower, tests_between};
+use super::{logs, slow_job, slower, tests_between};
 
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
@@ -39,7 +39,7 @@ pub fn of_finding(finding: &Finding) -> String {
                 .unwrap_or(known.into());
         }
         Syndrome::Unreachable => lost(finding),
-        Syndrome::NonCommunicationSlow => steps(finding),
+        Syndrome::NonCommunicationSlow => steps(finding).or_else(|| alone(finding)),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
         Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding),
@@ -159,6 +159,13 @@ fn steps(finding: &Finding) -> Option<String> {
         None => line.what.strip_prefix("drift: steps take longer ")?,
     };
     share.is_finite().then(|| format!("steps {share:.1} % longer {when}"))
+}
+
+/// What a rank takes longer for by itself: `its optimizer takes 8.1 times as long as others'`.
+fn alone(finding: &Finding) -> Option<String> {
+    let line = finding.evidence.first().filter(|line| line.table == "computation")?;
+    let (kind, _) = line.what.split_once(slow_job::OF_PEERS)?;
+    (kind != "computation").then(|| format!("its {kind} takes {:.1} times as long as others'", line.value))
 }
 
 /// How bandwidth is less than usual: `communication is slow: half of what is usual, and falling with size (50 %)`.
