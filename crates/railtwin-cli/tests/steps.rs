@@ -179,7 +179,34 @@ fn steps_are_read_from_whatever_a_framework_leaves() {
             "over throughput",
         ),
     ];
-    for (name, text, taken) in files {
+    let more = [
+        ("j.csv", rows("step,seconds\n", &|step, time| format!("{step},{time}\n")), "\"seconds\" (seconds)"),
+        (
+            "k.csv",
+            rows("step,batch_time_ms\n", &|step, time| format!("{step},{}\n", 1e3 * time)),
+            "milliseconds",
+        ),
+        (
+            "l.csv",
+            rows("step,loss,throughput(tps)\n", &|step, time| format!("{step},2,{}\n", 4096.0 / time)),
+            "as far as each holds as many",
+        ),
+        (
+            "m.jsonl",
+            rows("", &|step, time| {
+                format!("{{\"step\": {step}, \"perf/step_time_seconds\": {time}, \"learning/loss\": 2.0}}\n")
+            }),
+            "perf/step_time_seconds",
+        ),
+        (
+            "n.log",
+            rows("", &|step, time| {
+                format!("step {step:5}/100 | loss: 2.1 | dt: {:.2}ms | tok/sec: 9\n", 1e3 * time)
+            }),
+            "dt",
+        ),
+    ];
+    for (name, text, taken) in files.into_iter().chain(more) {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         let outcome = railtwin(&["diagnose", &path.display().to_string(), "--json"]);
@@ -188,6 +215,26 @@ fn steps_are_read_from_whatever_a_framework_leaves() {
         assert!(what.contains("from step 61 on, told after step 63"), "{name}: {}", outcome.out);
         assert!(answer["notes"].to_string().contains(taken), "{name}: {}", answer["notes"]);
     }
+    // Time since the start, of one row in ten steps: steps are called by their numbers.
+    let mut since = 0.0;
+    let clock = (0..100).fold("step,elapsed\n".to_owned(), |text, row| {
+        since += 10.0 * seconds(row);
+        text + &format!("{},{since}\n", 1000 + 10 * row)
+    });
+    std::fs::write(folder.path().join("clock.csv"), clock).unwrap();
+    let outcome = railtwin(&["diagnose", &folder.path().join("clock.csv").display().to_string(), "--json"]);
+    assert!(outcome.out.contains("from step 1600 on, told after step 1620"), "{}", outcome.out);
+    // Two times that are not the same: neither is taken.
+    let text =
+        rows("step,step_time,iteration_time\n", &|step, time| format!("{step},{time},{}\n", 1 + step % 7));
+    std::fs::write(folder.path().join("two.csv"), text).unwrap();
+    let outcome = railtwin(&["diagnose", &folder.path().join("two.csv").display().to_string()]);
+    assert_ne!(outcome.status, 0);
+    let told = outcome.out.clone() + &outcome.notes;
+    assert!(
+        told.contains("several columns that could be the time of a step: \"step_time\", \"iteration_time\""),
+        "{told}"
+    );
     // A drift is told as one, and a run in another unit is compared with nobody.
     let drift = rows("step,step_time\n", &|step, _| format!("{step},{}\n", 10.0 + 0.01 * step as f64));
     let drift =

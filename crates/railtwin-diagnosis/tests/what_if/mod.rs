@@ -147,10 +147,12 @@ fn jobs_of_which_no_component_is_slow_accuse_nobody() {
             let bare = Job { posted: false, lengths: 0.3, last_stage: 1.4, ..healthy.clone() };
             for job in [&healthy, &heavy, &uneven, &paused, &collects, &all, &brief, &bare] {
                 let told = told(job);
-                assert!(told.ranks.is_empty() && told.pairs.is_empty(), "{job:?}: {told:?}");
+                let nobody = told.ranks.is_empty() && told.pairs.is_empty() && told.alone.is_empty();
+                assert!(nobody, "{job:?}: {told:?}");
             }
             let told = told(&healthy);
             assert!(told.lengths.is_none() && told.pauses.is_none() && told.replicas.is_empty(), "{told:?}");
+            assert_eq!(told.long_steps, []);
         }
     }
 }

@@ -66,12 +66,24 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
         notes.push(format!(
             "{}: steps took longer for a while from step {} on and then as before{more}: no fault that stays",
             name(first.series),
-            first.from + 1
+            number_of(&read[first.series], first.from)
         ));
     }
-    let mut findings: Vec<Finding> = stay.iter().map(|one| of_slower(name(one.series), one)).collect();
-    findings.extend(drifts(&all).iter().map(|one| of_drift(name(one.series), one)));
+    let mut findings: Vec<Finding> =
+        stay.iter().map(|one| of_slower(name(one.series), &read[one.series], one)).collect();
+    findings.extend(drifts(&all).iter().map(|one| of_drift(name(one.series), &read[one.series], one)));
     (findings, notes)
+}
+
+/// The number of a step, counted from 1; that of its file where rows there are not numbered one by one from the first: one step
+/// in ten is told, or a run that began again at a checkpoint.
+fn number_of(series: &StepSeries, at: usize) -> u64 {
+    let counted = at as u64 + 1;
+    let number = |at: usize| series.steps.get(at).and_then(|step| step.number);
+    match (number(0), number(at)) {
+        (Some(first), Some(own)) if first > 1 || own.checked_sub(first) != Some(at as u64) => own,
+        _ => counted,
+    }
 }
 
 fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Finding {
@@ -88,20 +100,20 @@ fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Find
     }
 }
 
-fn of_slower(who: String, one: &Slower) -> Finding {
+fn of_slower(who: String, series: &StepSeries, one: &Slower) -> Finding {
     let usual = if one.of_others { "other runs of the job" } else { "the steps before" };
     let what = format!(
         "steps take longer from step {} on, told after step {}, beside {usual}",
-        one.from + 1,
-        one.told + 1
+        number_of(series, one.from),
+        number_of(series, one.told)
     );
     let advice = "steps tell that the job became slower and not by what: give a trace of its ranks (Kineto, Megatron), logs \
                   of NCCL Inspector or counters of its hosts from that time";
     finding(who, one.seconds, what, advice)
 }
 
-fn of_drift(who: String, one: &Drift) -> Finding {
-    let [from, to] = [one.from, one.steps[1]].map(|step| step + 1);
+fn of_drift(who: String, series: &StepSeries, one: &Drift) -> Finding {
+    let [from, to] = [one.from, one.steps[1]].map(|step| number_of(series, step));
     let what = format!("drift: steps take longer little by little from step {from} to step {to}");
     let advice = "a drift has no moment: sequences that grow, memory or logs that fill, hosts that warm up; counters of the \
                   first and the last hour tell what changed";
