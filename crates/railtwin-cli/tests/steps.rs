@@ -235,6 +235,15 @@ fn steps_are_read_from_whatever_a_framework_leaves() {
         told.contains("several columns that could be the time of a step: \"step_time\", \"iteration_time\""),
         "{told}"
     );
+    // A table of losses among others is passed over, and named alone it is refused by what it lacks.
+    let beside = tempfile::tempdir().unwrap();
+    std::fs::write(beside.path().join("loss.csv"), "step,loss\n0,2\n1,2\n").unwrap();
+    std::fs::write(beside.path().join("time.csv"), "step,step_s\n0,2\n1,2\n").unwrap();
+    let outcome = railtwin(&["diagnose", &beside.path().display().to_string()]);
+    assert_eq!(outcome.status, 0, "{}", outcome.out);
+    let outcome = railtwin(&["diagnose", &beside.path().join("loss.csv").display().to_string()]);
+    assert_eq!(outcome.status, 2, "{}", outcome.notes);
+    assert!(outcome.notes.contains("no column of times of steps: \"step\", \"loss\""), "{}", outcome.notes);
     // A drift is told as one, and a run in another unit is compared with nobody.
     let drift = rows("step,step_time\n", &|step, _| format!("{step},{}\n", 10.0 + 0.01 * step as f64));
     let drift =

@@ -270,7 +270,9 @@ impl Reading<'_> {
         let time_ns = self.in_order(name, time_ns);
         let imported = decode(name, &bytes, &Hints { time_ns, ..Hints::default() }).map_err(|error| {
             let of_rank = matches!(format, Some(Format::FlightRecorder | Format::Pickle));
-            (error.into(), format.is_some(), rank_of(name).filter(|_| of_rank))
+            // A table that numbers steps and tells no time of them, such as one of losses, is no telemetry.
+            let of_times = !error.problem.starts_with("has no column of times of steps");
+            (error.into(), format.is_some() && of_times, rank_of(name).filter(|_| of_rank))
         })?;
         // A log that fails twice and one that lies there twice are not the same. Logs of two tests differ in times and in
         // process identities, but for those that tell neither; states of RAS have their time.
