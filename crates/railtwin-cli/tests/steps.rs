@@ -180,7 +180,7 @@ fn steps_are_read_from_whatever_a_framework_leaves() {
         ),
     ];
     let more = [
-        ("j.csv", rows("step,seconds\n", &|step, time| format!("{step},{time}\n")), "\"seconds\" (seconds)"),
+        ("j.csv", rows("step,seconds\n", &|step, time| format!("{step},{time}\n")), "(seconds)"),
         (
             "k.csv",
             rows("step,batch_time_ms\n", &|step, time| format!("{step},{}\n", 1e3 * time)),

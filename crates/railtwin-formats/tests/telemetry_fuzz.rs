@@ -16,7 +16,7 @@ macro_rules! real {
 }
 
 /// Real files, and short samples of what cannot be shipped.
-const SEEDS: [&[u8]; 24] = [
+const SEEDS: [&[u8]; 28] = [
     real!("nccl_tests_h100/nccl_smoke_N2_G1_cnode3-002_cnode3-003.log"),
     real!("xpu_timer/hang_all.prom"),
     real!("kineto/two_ranks_a100_rank0.json"),
@@ -33,6 +33,10 @@ const SEEDS: [&[u8]; 24] = [
     real!("flight_recorder/lock_gil_2nd/_dump_15"),
     b"0: :::MLLOG {\"key\":\"tracked_stats\",\"value\":{\"train_step_time\":8.4}}\n",
     b"run,event,step_s\n0,step,8.4\n0,eval_start,\n1,step,8.5\n",
+    b"{\"perf/step_time_seconds\": 0.83, \"step\": 12.0}\n{\"perf/step_time_seconds\": 0.84, \"step\": 13}\n",
+    b"DLLL {\"type\": \"LOG\", \"step\": 3, \"data\": {\"train_step_timing in s\": 9.5}}\n",
+    b"step,elapsed,val_loss\n0,0:00:10,\n10,0:01:10,\n10,,2.5\n20,1 day, 0:00:10,\n",
+    b"step    1/18865 | loss 11.0 | 383.55 ms | 136 tok/s\nstep: 3  loss: 8  tps: 1,000  \niter 10: loss 9, time 13ms, mfu\n",
     b"NIC statistics:\n rx_discards_phy: 3\n rx_prio3_pause_duration: 48736\n",
     b"DCGM_FI_DEV_SM_CLOCK_HERTZ{gpu=\"1\",Hostname=\"h\"} 1.41e+09\nDCGM_EXP_XID_ERRORS_COUNT{gpu=\"0\",xid=\"31\"} 2 5\n",
     br#"[{"ifname":"mlx5_0","port":1,"out_of_sequence":5,"local_ack_timeout_err":2}]"#,

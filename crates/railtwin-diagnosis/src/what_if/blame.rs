@@ -125,7 +125,7 @@ pub fn blame(graph: &Graph, settings: &Settings) -> Blame {
     // What one rank takes longer is no matter of the data.
     let blamed: BTreeSet<u32> =
         told.ranks.iter().chain(&told.harmless).flat_map(|one| one.ranks.clone()).collect();
-    let long = long_steps::rows(graph, settings);
+    let long = long_steps::rows(graph);
     told.long_steps = long_steps(graph, &long, &ratios, &like);
     // One step that is long as a whole is no matter of sequences, which make all steps uneven.
     told.lengths = lengths(graph, &like, &blamed, &long, settings);

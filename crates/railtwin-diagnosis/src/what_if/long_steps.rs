@@ -2,14 +2,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Graph;
-use crate::{Settings, robust};
+use crate::robust;
 
 /// Fewest steps of which one may stand alone, and the share of all that may.
 const STEPS_MIN: usize = 8;
 const FEW: f64 = 0.1;
 /// Robust deviations of a step beyond which it stands alone.
 const DEVIATIONS: f64 = 6.0;
-/// A rank that computes this many times as long as its peers in such a step is what made it long.
+/// Times as long as usual from which a step is worth a word, and a rank's computation in it is what made it long: one in a
+/// hundred that is shorter costs the job less than a fifth of a hundredth.
 const LONG: f64 = 1.2;
 
 /// A step that took longer than the others.
@@ -25,9 +26,9 @@ pub struct LongStep {
     pub computation: f64,
 }
 
-/// Rows of steps that are longer than the others: by a share worth a word and beyond what steps differ by, and one in ten at
-/// most, as more are no exception.
-pub(super) fn rows(graph: &Graph, settings: &Settings) -> BTreeSet<usize> {
+/// Rows of steps that are longer than the others: by a fifth and beyond what steps differ by, and one in ten at most, as more
+/// are no exception.
+pub(super) fn rows(graph: &Graph) -> BTreeSet<usize> {
     let recorded: Vec<f64> = graph.steps.iter().map(|step| step.recorded_ns).collect();
     let few = ((FEW * recorded.len() as f64) as usize).max(1);
     let Some((usual, deviation)) =
@@ -35,7 +36,7 @@ pub(super) fn rows(graph: &Graph, settings: &Settings) -> BTreeSet<usize> {
     else {
         return BTreeSet::new();
     };
-    let limit = usual + (settings.slow_share * usual).max(DEVIATIONS * deviation);
+    let limit = (LONG * usual).max(usual + DEVIATIONS * deviation);
     let long: BTreeSet<usize> = (0..recorded.len()).filter(|&row| recorded[row] > limit).collect();
     if long.len() > few { BTreeSet::new() } else { long }
 }

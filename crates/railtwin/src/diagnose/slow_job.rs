@@ -364,3 +364,40 @@ pub fn summary([mean, like]: [f64; 2]) -> String {
          as with the median over like stages"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::words;
+
+    #[test]
+    fn a_slow_optimizer_and_a_long_step_are_said_in_their_words() {
+        let slow = SlowAlone { kind: "optimizer".into(), rank: 5, times: 8.873, steps: 32, cost: 0.12 };
+        let finding = of_alone("job", &slow);
+        assert_eq!(words::of_finding(&finding), "its optimizer takes 8.9 times as long as others'");
+        assert!(matches!(&finding.suspects[..], [one] if one.component == Component::Rank("job/5".into())));
+        let rank = SlowRank { ranks: vec![5], excess: 0.3, steps: 32, cost: 0.1, apart: true };
+        assert_eq!(words::of_finding(&of_rank("job", &rank)), "comes late again and again");
+        let long = |ranks: &[(u32, f64)], computation| LongStep {
+            step: 519,
+            took_ns: [4.5e9, 2.5e9],
+            ranks: ranks.to_vec(),
+            computation,
+        };
+        let told = |steps: &[LongStep]| of_long_steps(steps).expect("a long step");
+        let all = told(&[long(&[], 1.8)]);
+        assert!(
+            all.starts_with("step 519 alone was 80.0 % longer than steps are (4.500 s beside 2.500 s)"),
+            "{all}"
+        );
+        assert!(all.contains("computation of all ranks took 80.0 % longer in it"), "{all}");
+        let one = told(&[long(&[(3, 3.0)], 1.0), long(&[], 1.0)]);
+        assert!(
+            one.contains("rank 3 computed 3.0 times as long as others")
+                && one.ends_with("1 more step stands out"),
+            "{one}"
+        );
+        assert!(told(&[long(&[], 1.0)]).contains("computation took in it what it always does"));
+        assert_eq!(of_long_steps(&[]), None);
+    }
+}

@@ -14,6 +14,8 @@ const CLOCK_MIN: usize = 9;
 const RISES: f64 = 3.0;
 /// Seconds since 1970 that are of a time when GPUs trained: nobody waits 30 years for a step.
 const SINCE_1970_S: f64 = 1e9;
+/// Seconds by which a clock of whole seconds must rise from row to row to tell steps within 3 %.
+const FINE_S: f64 = 32.0;
 /// Columns whose values are alike but for a factor, within this share in so many rows of all, tell the same.
 const ALIKE: f64 = 0.01;
 const MOST: f64 = 0.9;
@@ -104,6 +106,10 @@ fn one_of(
         }
         has_numbers || !told.needs_steps()
     });
+    let has_rate = columns.iter().any(|(_, told)| told.of == Of::Amount);
+    columns.retain(|(column, told)| {
+        !(has_rate && told.of == Of::Clock && sampled.get(column).is_some_and(is_coarse))
+    });
     columns.sort_by_key(|(column, told)| (told.rank(), *column));
     let name = |column: usize| format!("{:?}", rows.names[column]);
     let Some(&(best, told)) = columns.first() else {
@@ -146,6 +152,16 @@ fn are_alike(sampled: &Sampled, one: usize, other: usize) -> bool {
     let Some(middle) = ratios.get(ratios.len() / 2) else { return true };
     let alike = ratios.iter().filter(|ratio| (*ratio / middle - 1.0).abs() <= ALIKE).count();
     alike as f64 >= MOST * ratios.len() as f64
+}
+
+/// Whether a clock tells whole seconds, and steps are too short for that.
+fn is_coarse(runs: &BTreeMap<String, Vec<Option<f64>>>) -> bool {
+    let known = |values: &Vec<Option<f64>>| values.iter().copied().flatten().collect::<Vec<f64>>();
+    let values: Vec<Vec<f64>> = runs.values().map(known).collect();
+    let mut rises: Vec<f64> = values.iter().flat_map(|of| of.windows(2)).map(|two| two[1] - two[0]).collect();
+    rises.sort_by(f64::total_cmp);
+    let rise = rises.get(rises.len() / 2).copied().unwrap_or(0.0);
+    rise < FINE_S && values.iter().flatten().all(|value| value.fract() == 0.0)
 }
 
 fn values_of(runs: &BTreeMap<String, Vec<Option<f64>>>, told: Told) -> Values {
