@@ -41,6 +41,15 @@ struct Beside {
     mended: BTreeMap<usize, f64>,
 }
 
+/// Who is slow: kind and row of a rank, by how much, over how many steps, and what its nodes would take.
+struct Slow {
+    kind: u32,
+    rank: u32,
+    excess: f64,
+    steps: usize,
+    mended: BTreeMap<usize, f64>,
+}
+
 /// Ranks that are slow by what they do alone, the dearest first. Peers are ranks of the same stage in other replicas.
 pub(super) fn slow_alone(
     graph: &Graph,
@@ -50,29 +59,27 @@ pub(super) fn slow_alone(
 ) -> Vec<SlowAlone> {
     let all = beside_peers(graph);
     let compared = all.len();
-    let mut slow: Vec<((u32, u32), f64, usize, BTreeMap<usize, f64>)> = Vec::new();
-    for (of, beside) in all {
-        if let Some(excess) = lasting(&beside.excess, compared, settings) {
-            slow.push((of, excess, beside.excess.len(), beside.mended));
-        }
-    }
-    let total = |but: Option<usize>| {
-        let others = slow.iter().enumerate().filter(|(row, _)| Some(*row) != but);
-        let mended: BTreeMap<usize, f64> = others.flat_map(|(_, one)| one.3.clone()).collect();
-        graph.total(|node| mended.get(&node).copied().unwrap_or_else(|| own(node)))
+    let lasts = |((kind, rank), beside): ((u32, u32), Beside)| {
+        let excess = lasting(&beside.excess, compared, settings)?;
+        Some(Slow { kind, rank, excess, steps: beside.excess.len(), mended: beside.mended })
     };
+    let slow: Vec<Slow> = all.into_iter().filter_map(lasts).collect();
     if slow.is_empty() || whole <= 0.0 {
         return Vec::new();
     }
+    // What the job takes with all of them mended, or all but one.
+    let total = |but: Option<usize>| {
+        let others = slow.iter().enumerate().filter(|(row, _)| Some(*row) != but);
+        let mended: BTreeMap<usize, f64> =
+            others.flat_map(|(_, one)| one.mended.iter().map(|(&node, &time)| (node, time))).collect();
+        graph.total(|node| mended.get(&node).copied().unwrap_or_else(|| own(node)))
+    };
     let best = total(None);
-    let of = |(row, ((kind, rank), excess, steps, _)): (
-        usize,
-        &((u32, u32), f64, usize, BTreeMap<usize, f64>),
-    )| SlowAlone {
-        kind: graph.kinds.get(*kind as usize).cloned().unwrap_or_default(),
-        rank: graph.ranks[*rank as usize].rank,
-        times: 1.0 + excess,
-        steps: *steps,
+    let of = |(row, one): (usize, &Slow)| SlowAlone {
+        kind: graph.kinds.get(one.kind as usize).cloned().unwrap_or_default(),
+        rank: graph.ranks[one.rank as usize].rank,
+        times: 1.0 + one.excess,
+        steps: one.steps,
         cost: (total(Some(row)) - best) / whole,
     };
     let mut told: Vec<SlowAlone> = slow.iter().enumerate().map(of).filter(|slow| slow.cost >= COST).collect();
