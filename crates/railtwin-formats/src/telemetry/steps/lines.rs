@@ -252,7 +252,7 @@ iteration        3/ 5000 | elapsed time per iteration (ms): 24100.0 | global bat
                 0.35,
             ),
             (
-                "step    1/18865 | loss 11.0 (+nanz)| norm 15.2 (+nanz)| lr 8.57e-07 | 383.55 ms | 47.6% bf16 MFU | 136 tok/s",
+                "step    1/18865 | loss 11.0 (+nanz)| norm 15.2 (+nanz)| lr 8.57e-07 | 383.55 ms | 47% MFU | 136 tok/s",
                 Some(1),
                 0.383_55,
             ),
