@@ -268,7 +268,7 @@ iteration        3/ 5000 | elapsed time per iteration (ms): 24100.0 | global bat
                 123.4,
             ),
             (
-                "[titan] 2025-01-01 12:00:00,123 - root - INFO - \x1b[31mstep: 10  \x1b[32mloss:  8.1  \x1b[34mtps: 2,000  \x1b[36mtflops: 9",
+                "[titan] 2025-01-01 12:00:00,123 - root - INFO - \x1b[31mstep: 10  \x1b[32mloss:  8.1  \x1b[34mtps: 2,000  \x1b[36m",
                 Some(10),
                 0.0005,
             ),
