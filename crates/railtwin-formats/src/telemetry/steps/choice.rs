@@ -9,6 +9,8 @@ const SAMPLE: usize = 4096;
 /// Times that fall no more often than this from row to row may be a clock, where there are so many or more.
 const CLOCK: f64 = 0.98;
 const CLOCK_MIN: usize = 9;
+/// Share of rows from which on a clock moves on: one of whole seconds stands still for ten steps of 0.1 s.
+const MOVES: f64 = 0.1;
 /// A clock that began with the job has risen by this factor by then: steps that take so much longer, and no one of them less
 /// than the one before, are none.
 const RISES: f64 = 3.0;
@@ -165,7 +167,7 @@ fn is_coarse(runs: &BTreeMap<String, Vec<Option<f64>>>) -> bool {
 }
 
 fn values_of(runs: &BTreeMap<String, Vec<Option<f64>>>, told: Told) -> Values {
-    let (mut count, mut stays, mut of_job, mut of_year) = (0, 0, 0, 0);
+    let (mut count, mut stays, mut moves, mut of_job, mut of_year) = (0, 0, 0, 0, 0);
     let mut known = 0;
     for values in runs.values() {
         let values: Vec<f64> = values.iter().copied().flatten().collect();
@@ -173,6 +175,7 @@ fn values_of(runs: &BTreeMap<String, Vec<Option<f64>>>, told: Told) -> Values {
         known += 1;
         count += values.len() - 1;
         stays += values.windows(2).filter(|two| two[1] >= two[0]).count();
+        moves += values.windows(2).filter(|two| two[1] > two[0]).count();
         // A column that is named as of a step must begin where its first steps end.
         let mut rises: Vec<f64> = values.windows(2).map(|two| two[1] - two[0]).collect();
         rises.sort_by(f64::total_cmp);
@@ -182,11 +185,8 @@ fn values_of(runs: &BTreeMap<String, Vec<Option<f64>>>, told: Told) -> Values {
         of_year += usize::from(*first >= SINCE_1970_S);
     }
     let never_falls = count > 0 && stays as f64 >= CLOCK * count as f64;
-    let rises = runs.values().any(|values| {
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        known.first().zip(known.last()).is_some_and(|(first, last)| last > first)
-    });
-    match (never_falls && rises, told.of) {
+    // Times to the second that change once rise no more often than that.
+    match (never_falls && moves as f64 >= MOVES * count as f64, told.of) {
         (false, _) => Values::Times,
         (true, Of::Clock) => Values::Clock,
         (true, _) if of_year == known || 2 * of_job > known && count + 1 >= CLOCK_MIN => Values::Clock,

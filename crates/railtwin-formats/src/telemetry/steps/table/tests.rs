@@ -87,6 +87,8 @@ fn a_time_of_a_row_is_that_of_its_step_and_a_clock_is_taken_by_its_differences()
     assert!(told.contains("\"since_start_s\" that is a clock, and none that numbers steps"), "{told}");
     // Times to the second that do not change are no clock.
     assert_eq!(seconds(&rows("step,time", |at| format!("{at},12")))[0].1, [12.0; 20]);
+    let slower = rows("step,time", |at| format!("{at},{}", if at < 12 { 12 } else { 40 }));
+    assert_eq!(seconds(&slower)[0].1[11..13], [12.0, 40.0]);
 }
 
 #[test]
