@@ -277,11 +277,18 @@ impl Fluid {
 
     #[inline]
     fn repace(&mut self) {
-        let paces = self.paces.of(&self.talking);
-        for ((one, kept), &pace) in self.jobs.iter_mut().zip(&mut self.pace).zip(paces) {
-            *kept = pace;
+        let (changed, paces) = self.paces.of(&self.talking);
+        for job in changed.iter().map(|&job| job as usize) {
+            let (one, pace) = (&mut self.jobs[job], paces[job]);
+            self.pace[job] = pace;
             if one.phase == Phase::Talking {
                 one.due = if pace > 0.0 { self.now + one.left / pace } else { f64::INFINITY };
+            }
+        }
+        // Who begins to communicate at the moment at which it ended has the pace that it had.
+        for (one, &pace) in self.jobs.iter_mut().zip(&self.pace) {
+            if one.phase == Phase::Talking && one.due == f64::INFINITY && pace > 0.0 {
+                one.due = self.now + one.left / pace;
             }
         }
     }
@@ -294,5 +301,55 @@ impl Fluid {
             Served { communicating, ..one.served }
         };
         self.jobs.iter().zip(&self.demand.jobs).map(so_far).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn demands() -> impl Strategy<Value = (Demand, Vec<u32>, Vec<f64>)> {
+        let load = (0u32..9, 1u32..20).prop_map(|(link, parts)| (link, f64::from(parts) / 10.0));
+        let one = (prop::collection::vec(load, 0..4), 1u32..9, 0u32..4, 0u32..5, 1u32..30, 0.0..3.0);
+        prop::collection::vec(one, 13..20).prop_map(|drawn| {
+            let levels = drawn.iter().map(|one| one.2).collect();
+            let starts = drawn.iter().map(|one| one.5).collect();
+            let of = |(loads, largest, _, ready, compute, _): (Vec<(u32, f64)>, u32, u32, u32, u32, f64)| {
+                let compute = f64::from(compute) / 7.0;
+                let ready = compute * f64::from(ready) / 4.0;
+                JobDemand {
+                    largest: f64::from(largest),
+                    compute,
+                    ready,
+                    work: 1.0,
+                    gpus: 1,
+                    ..JobDemand::default()
+                }
+                .asking(super::super::demand::summed(loads))
+            };
+            let jobs = drawn.into_iter().map(of).collect();
+            (Demand { jobs, links: 9, fair: Vec::new() }, levels, starts)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn many_jobs_take_the_steps_that_they_take_when_all_paces_are_filled_anew((demand, levels, starts) in demands()) {
+            let demand = Arc::new(demand);
+            let mut islands = Fluid::starting(Arc::clone(&demand), &levels, &starts, f64::INFINITY);
+            let mut whole = islands.clone();
+            whole.paces = whole.paces.whole();
+            // Short of where a tie that is one up to rounding could fall the other way.
+            for until in [1.0, 3.0, 7.0] {
+                islands.run(until, &mut AsPlanned, |_, _, _| ());
+                whole.run(until, &mut AsPlanned, |_, _, _| ());
+                for (one, other) in islands.served().iter().zip(whole.served()) {
+                    prop_assert!((one.communicating - other.communicating).abs() <= 1e-6, "{one:?} {other:?}");
+                    prop_assert!((one.computing - other.computing).abs() <= 1e-6, "{one:?} {other:?}");
+                }
+            }
+        }
     }
 }

@@ -42,6 +42,7 @@ mod daemon;
 pub mod demand;
 mod fleet;
 pub mod fluid;
+mod islands;
 pub mod measure;
 pub mod optimum;
 mod paces;

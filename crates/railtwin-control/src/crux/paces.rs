@@ -4,6 +4,7 @@
 //! at most is then its fair part of those, of which others leave what the network does not let them have: that is found
 //! round by round, from parts of those who want all to parts of those who want what the network gave them.
 use super::demand::Demand;
+use super::islands::Islands;
 
 /// Most jobs for which the paces of every set of communicating jobs are kept.
 const KEPT_JOBS: usize = 12;
@@ -30,6 +31,9 @@ pub(super) struct Paces {
     level_of: Vec<u32>,
     /// By set of communicating jobs, where there are few jobs.
     kept: Vec<Option<Box<[f64]>>>,
+    /// In place of all this where there are many jobs and levels hold on all links.
+    islands: Option<Islands>,
+    everybody: Vec<u32>,
     paces: Vec<f64>,
     /// By link: share that is free, and what the rising jobs take of it.
     free: Vec<f64>,
@@ -73,6 +77,8 @@ impl Paces {
             ceilings: vec![f64::INFINITY; jobs],
             wanted: vec![f64::INFINITY; jobs],
             level_of: levels.to_vec(),
+            islands: (kept.is_empty() && demand.fair.is_empty()).then(|| Islands::new(demand, levels)),
+            everybody: (0..jobs as u32).collect(),
             kept,
             paces: vec![0.0; jobs],
             free: vec![1.0; demand.links],
@@ -83,19 +89,30 @@ impl Paces {
         }
     }
 
-    /// The parts of a step's communication that each job moves in a second while those of `talking` communicate.
+    /// The parts of a step's communication that each job moves in a second while those of `talking` communicate, and the
+    /// jobs for which they may be others than when they were asked for last.
     #[inline]
-    pub(super) fn of(&mut self, talking: &[bool]) -> &[f64] {
-        if self.kept.is_empty() {
+    pub(super) fn of(&mut self, talking: &[bool]) -> (&[u32], &[f64]) {
+        let set = talking.iter().enumerate().take(KEPT_JOBS);
+        let set = set.fold(0, |set, (job, &is)| set | usize::from(is) << job);
+        let by_islands = self.islands.as_mut().is_some_and(|islands| !islands.rests());
+        let is_known = by_islands || self.kept.get(set).is_some_and(Option::is_some);
+        if !is_known {
             self.fill(talking);
-            return &self.paces;
         }
-        let set = talking.iter().enumerate().fold(0, |set, (job, &is)| set | usize::from(is) << job);
-        if self.kept[set].is_none() {
-            self.fill(talking);
-            self.kept[set] = Some(self.paces.clone().into_boxed_slice());
+        if let (false, Some(kept)) = (is_known, self.kept.get_mut(set)) {
+            *kept = Some(self.paces.clone().into_boxed_slice());
         }
-        self.kept[set].as_deref().expect("it was filled")
+        match &mut self.islands {
+            Some(islands) if by_islands => islands.update(talking),
+            _ => (&self.everybody, self.kept.get(set).and_then(Option::as_deref).unwrap_or(&self.paces)),
+        }
+    }
+
+    /// The same, filled anew for all whenever it is asked for.
+    #[cfg(test)]
+    pub(super) fn whole(self) -> Self {
+        Self { islands: None, ..self }
     }
 
     fn fill(&mut self, talking: &[bool]) {
@@ -226,7 +243,7 @@ mod tests {
     }
 
     fn paces(demand: &Demand, levels: &[u32]) -> Vec<f64> {
-        Paces::new(demand, levels).of(&vec![true; demand.jobs.len()]).to_vec()
+        Paces::new(demand, levels).of(&vec![true; demand.jobs.len()]).1.to_vec()
     }
 
     #[test]
@@ -285,9 +302,50 @@ mod tests {
             let gated = Demand { fair: Vec::new(), ..demand.clone() };
             let top = levels.iter().copied().min().unwrap_or_default();
             let is_top: Vec<bool> = levels.iter().map(|&level| level == top).collect();
-            let among = Paces::new(&gated, &levels).of(&is_top).to_vec();
+            let among = Paces::new(&gated, &levels).of(&is_top).1.to_vec();
             for (job, pace) in paces(&gated, &levels).iter().enumerate().filter(|(job, _)| is_top[*job]) {
                 prop_assert!((pace - among[job]).abs() <= 1e-12 * pace);
+            }
+        }
+
+        #[test]
+        fn islands_have_the_paces_of_all_filled_anew_as_jobs_begin_and_end_to_communicate(
+            (demand, levels) in demands(),
+            turns in prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+        ) {
+            let gated = Demand { fair: Vec::new(), ..demand };
+            let mut whole = Paces::new(&gated, &levels);
+            let mut islands = Islands::new(&gated, &levels);
+            let mut talking = vec![false; levels.len()];
+            let mut kept = vec![0.0; levels.len()];
+            for turn in turns {
+                let job = turn.index(levels.len());
+                talking[job] = !talking[job];
+                let (changed, found) = islands.update(&talking);
+                for &job in changed {
+                    kept[job as usize] = found[job as usize];
+                }
+                for (job, &pace) in whole.of(&talking).1.iter().enumerate() {
+                    prop_assert!((kept[job] - pace).abs() <= 1e-9 * pace, "{job}: {kept:?}, whole {pace}");
+                    prop_assert_eq!(kept[job], found[job]);
+                }
+            }
+        }
+
+        #[test]
+        fn links_that_others_cover_hold_nobody_back(
+            (demand, levels) in demands(),
+            talking in prop::collection::vec(any::<bool>(), 6),
+            all_hold in any::<bool>(),
+        ) {
+            let demand = if all_hold { Demand { fair: Vec::new(), ..demand } } else { demand };
+            let all: Vec<usize> = (0..levels.len()).collect();
+            let less = demand.reduced(&all).binding();
+            prop_assert!(less.links <= demand.reduced(&all).links);
+            let talking = &talking[..levels.len()];
+            let found = Paces::new(&less, &levels).of(talking).1.to_vec();
+            for (one, other) in found.iter().zip(Paces::new(&demand, &levels).of(talking).1) {
+                prop_assert!((one - other).abs() <= 1e-9 * other, "{found:?} {other}");
             }
         }
 
