@@ -1,12 +1,13 @@
 //! Times of training steps: logs of MLPerf, tables that have a column of them, lines that frameworks print.
 //!
 //! * [`column`]: what the head of a column says; [`choice`]: which column tells times; [`rows`]: rows of CSV and of JSON
-//!   lines; [`table`]: steps of tables; [`scalars`]: tables of TensorBoard; [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's
-//!   lines and their like.
+//!   lines; [`table`]: steps of tables; [`ranks`]: of which each rank tells; [`scalars`]: tables of TensorBoard;
+//!   [`mlperf`]: logs of MLPerf; [`lines`]: Megatron's lines and their like.
 mod choice;
 mod column;
 mod lines;
 mod mlperf;
+mod ranks;
 mod rows;
 mod scalars;
 mod table;

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use super::choice::choose;
 use super::column::{Of, Told, counts_steps, run_and_column, tells_evaluation, tells_work, told};
+use super::ranks::of_all;
 use super::rows::{Rows, head_of, keys};
 use super::scalars::{Scalars, scalars};
 use super::{StepLog, StepSeries, counts, is_time, no_time};
@@ -12,8 +13,9 @@ use crate::telemetry::skipped::Skipped;
 /// Columns that tell a job, and one of its runs.
 const JOBS: [&str; 9] =
     ["round", "organisation", "organization", "cluster", "system", "job", "model", "config", "experiment"];
-const RUNS: [&str; 9] =
-    ["run", "run_id", "run_name", "trial", "attempt", "seed", "rank", "global_rank", "hostname"];
+const RUNS: [&str; 6] = ["run", "run_id", "run_name", "trial", "attempt", "seed"];
+/// Columns that tell a rank of a run.
+const RANKS: [&str; 4] = ["rank", "global_rank", "local_rank", "hostname"];
 /// What an event of a step is called.
 const STEP: [&str; 4] = ["", "step", "train_step", "iteration"];
 /// Lines of JSON that are looked at to tell whether they hold steps.
@@ -77,6 +79,7 @@ struct Columns {
     event: Option<usize>,
     jobs: Vec<usize>,
     runs: Vec<usize>,
+    ranks: Vec<usize>,
     works: Vec<usize>,
     evaluations: Vec<usize>,
 }
@@ -93,8 +96,8 @@ impl Columns {
         let global = |name: &String| counts_steps(name) && name.to_ascii_lowercase().contains("global");
         let number =
             names.iter().position(global).or_else(|| names.iter().position(|name| counts_steps(name)));
-        let (jobs, runs) = (of(&JOBS), of(&RUNS));
-        let of_run: Vec<usize> = jobs.iter().chain(&runs).copied().collect();
+        let (jobs, runs, ranks) = (of(&JOBS), of(&RUNS), of(&RANKS));
+        let of_run: Vec<usize> = jobs.iter().chain(&runs).chain(&ranks).copied().collect();
         let wall = scalars(names);
         let wrong =
             |[problem, wanted]: [String; 2]| FormatError::new(rows.format, source_name, problem, wanted);
@@ -113,6 +116,7 @@ impl Columns {
             event: at("event"),
             jobs,
             runs,
+            ranks,
             works: these(&tells_work),
             evaluations: these(&tells_evaluation),
         })
@@ -136,7 +140,7 @@ struct Run {
 
 fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
     let columns = Columns::of(source_name, rows)?;
-    let mut all: BTreeMap<(String, String), Run> = BTreeMap::new();
+    let mut all: BTreeMap<(String, String), BTreeMap<String, Run>> = BTreeMap::new();
     let mut skipped = Skipped::default();
     for (line, row) in rows.iter() {
         let Some(row) = row else {
@@ -147,7 +151,7 @@ fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
         let joined = |columns: &[usize]| {
             columns.iter().filter_map(|&column| row.get(column)).collect::<Vec<&str>>().join(" ")
         };
-        let (job, run) = (joined(&columns.jobs), joined(&columns.runs));
+        let (job, run, rank) = (joined(&columns.jobs), joined(&columns.runs), joined(&columns.ranks));
         let of_event = columns.event.and_then(|column| row.get(column));
         let is_step = of_event.is_none_or(|event| STEP.contains(&event));
         let is_told = |&column: &usize| row.get(column).is_some_and(|text| !text.is_empty());
@@ -165,7 +169,8 @@ fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
                 None => run.clone(),
             };
             let new = || Run { series: StepSeries::of(&job, &run), before: None };
-            let of_run = all.entry((job.clone(), run.clone())).or_insert_with(new);
+            let of_run = all.entry((job.clone(), run.clone())).or_default();
+            let of_run = of_run.entry(rank.clone()).or_insert_with(new);
             let text = row.get(column).unwrap_or_default();
             if !is_step {
                 of_run.series.other();
@@ -191,8 +196,13 @@ fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
             }
         }
     }
-    let series: Vec<StepSeries> = all.into_values().map(|run| run.series).collect();
-    let taken = said(rows, &columns);
+    let most = all.values().map(BTreeMap::len).max().unwrap_or(0);
+    let of_ranks = |ranks: BTreeMap<String, Run>| of_all(ranks.into_values().map(|run| run.series).collect());
+    let series: Vec<StepSeries> = all.into_values().filter_map(of_ranks).collect();
+    let mut taken = said(rows, &columns);
+    if most > 1 {
+        taken += &format!("; a step of {most} ranks takes as long as at the slowest of them");
+    }
     let clock = columns.taken.iter().any(|(_, told)| told.of == Of::Clock);
     StepLog { series, taken, skipped }.settled().ok_or_else(|| {
         let [problem, wanted] = match clock {

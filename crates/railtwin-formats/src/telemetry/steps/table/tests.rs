@@ -130,6 +130,26 @@ fn a_rate_is_the_time_of_one_and_evaluations_stand_between_steps() {
 }
 
 #[test]
+fn ranks_of_a_run_tell_of_its_steps_together() {
+    let text = "rank,step,step_time_s\n0,5,1.0\n1,5,1.2\n1,6,1.1\n0,6,1.3\n0,5,2.0\n1,5,1.9\n1,6,2.1\n";
+    let log = parse_steps_csv("a.csv", text.as_bytes()).expect("a table");
+    let steps: Vec<_> = log.series[0].steps.iter().map(|step| (step.number, step.seconds)).collect();
+    assert_eq!(steps, [(Some(5), 1.2), (Some(6), 1.3), (Some(5), 2.0), (Some(6), 2.1)]);
+    assert_eq!(log.series.len(), 1);
+    assert!(
+        log.taken.ends_with("a step of 2 ranks takes as long as at the slowest of them"),
+        "{}",
+        log.taken
+    );
+    // Each rank has a clock of its own; runs are told apart as before.
+    let clocks = |at: usize| format!("a,0,{at},{}\na,1,{at},{}\nb,0,{at},{}", 5 * at, 1000 + 5 * at, 7 * at);
+    let told = seconds(&rows("run,rank,step,elapsed", clocks));
+    assert_eq!(told, [("a".to_owned(), vec![5.0; 19]), ("b".to_owned(), vec![7.0; 19])]);
+    // Without numbers steps are those of the same place.
+    assert_eq!(seconds("rank,step_s\n0,1\n1,2\n0,3\n1,2\n")[0].1, [2.0, 3.0]);
+}
+
+#[test]
 fn json_lines_are_rows() {
     let json = |text: &str| {
         assert!(is_json_lines(text), "{text}");
