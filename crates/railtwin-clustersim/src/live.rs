@@ -68,6 +68,8 @@ pub(crate) struct Live {
     pub steps: f64,
     /// Steps behind the stretch that is under way: up to the next checkpoint, or a checkpoint, which is one step.
     pub behind: f64,
+    /// Steps by which the stretch before the checkpoint that is written fell short of its own; negative where it did more.
+    pub carried: f64,
     pub writing: Option<Writing>,
     pub done: f64,
     pub started: f64,
@@ -169,9 +171,11 @@ impl Live {
                 writing.count += 1;
                 writing.seconds += now - since;
                 writing.alone += writing.demand.whole().seconds;
-                let left = writing.every.min(self.behind);
-                self.behind -= left;
-                left
+                let planned = writing.every.min(self.behind);
+                self.behind -= planned;
+                // Where time was skipped a stretch ends less than half a step early or late: this one makes up for it, so
+                // that checkpoints stay where they are.
+                planned + std::mem::take(&mut self.carried)
             }
         };
         self.course = Course::Alone { since: now, left, elapsed: 0.0 };
@@ -220,6 +224,7 @@ impl Live {
             version: old.version + 1,
             steps: old.steps,
             behind: old.behind,
+            carried: old.carried,
             // A checkpoint that was under way begins anew, too.
             writing: self.writing.zip(old.writing).map(|(new, old)| Writing { demand: new.demand, ..old }),
             done: old.done,
@@ -277,6 +282,7 @@ impl Live {
             version: 0,
             steps,
             behind: steps - stretch,
+            carried: 0.0,
             writing,
             done: 0.0,
             started: now,

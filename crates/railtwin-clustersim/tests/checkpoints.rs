@@ -260,3 +260,21 @@ proptest! {
         }
     }
 }
+
+/// Skipped time ends stretches within half a step of their ends; that does not add up to a checkpoint more.
+#[test]
+fn skipped_time_writes_no_checkpoint_more() {
+    let fabric = fabric(6, 6, Storage { on: Network::Frontend, ..Storage::of(2) });
+    let plant = Plant::new(&fabric, 4);
+    let asked = Ask {
+        checkpoints: every(300.0),
+        placement: PlacementPolicy::Spread,
+        seed: 835,
+        ..ask(SharingPolicy::ALL[1])
+    };
+    let lived = live(&jobs(835, 16), &plant, &asked);
+    for life in &lived.jobs {
+        let every = (300.0 / life.step_alone).round().max(1.0);
+        assert_eq!(life.checkpoints, ((life.steps - 1.0) / every).floor() as u32, "{life:?}");
+    }
+}

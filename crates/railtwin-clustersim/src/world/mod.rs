@@ -290,8 +290,7 @@ impl World<'_> {
         if let Some((member, _)) = parked {
             live.lot = member.lot;
             if !live.is_writing() {
-                // Less than half a step more or less, where time was skipped: the steps behind make up for it.
-                live.behind += member.left;
+                live.carried = member.left;
             }
         }
         live.goes_on(now)
