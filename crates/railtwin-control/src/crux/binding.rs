@@ -1,4 +1,5 @@
-//! The links that can hold jobs back: of those that the same jobs cross, the ones on which no other is heavier for all.
+//! The links that can hold jobs back: of those that the same jobs cross, the ones on which no other is heavier for all; and
+//! of these the ones that no mean of another and of the jobs' own covers.
 use std::collections::BTreeMap;
 
 use super::demand::{Demand, JobDemand, SLACK};
