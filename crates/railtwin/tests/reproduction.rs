@@ -1,4 +1,4 @@
-//! The reproduction table: its page is what was agreed on, and what is quick comes out as agreed.
+//! The reproduction table: its page is what was agreed on, and every row comes out as agreed.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,6 @@ fn root() -> PathBuf {
 
 fn agreed() -> Table {
     Table::read(&std::fs::read_to_string(root().join("golden/reproduction.tsv")).unwrap()).unwrap()
-}
-
-/// Figures whose runs take longer than a test may, by their scenario and how they begin; `make reproduce` runs them.
-const SLOW: &[(&str, &str)] = &[
-    ("scenarios/papers/nic-port-queues.toml", ""),
-    ("scenarios/papers/nic-port-queues-dcqcn.toml", ""),
-    ("scenarios/papers/four-all-reduces.toml", ""),
-    ("scenarios/papers/four-all-reduces-dcn-plus.toml", ""),
-    ("scenarios/papers/flowlet-interval.toml", ""),
-    ("scenarios/papers/ecn-thresholds.toml", ""),
-    ("scenarios/papers/dcqcn-relaxed.toml", ""),
-    ("scenarios/papers/c4-congestion.toml", ""),
-    ("scenarios/papers/sauron-figures-4-5.toml", ""),
-    ("scenarios/papers/sauron-scale-out.toml", ""),
-    ("calculation crux-cases", ""),
-    ("calculation crux-clos-losses", ""),
-];
-
-fn is_slow(row: &Reproduced) -> bool {
-    SLOW.iter().any(|(scenario, figure)| row.scenario == *scenario && row.figure.starts_with(figure))
 }
 
 #[test]
@@ -85,35 +65,23 @@ fn what_was_agreed_on_is_met_where_it_lies_within_its_bounds() {
     }
 }
 
-#[test]
-fn what_is_called_slow_is_there() {
-    let frames = frames();
-    for (scenario, figure) in SLOW {
-        let known = frames.iter().any(|row| row.scenario == *scenario && row.figure.starts_with(figure));
-        assert!(known, "{scenario} has no {figure}");
-    }
-}
-
-/// Ids of which every figure with a run is slow.
-#[test]
-fn few_ids_have_no_figure_that_is_quick() {
-    let frames = frames();
-    let quick: std::collections::BTreeSet<&str> =
-        frames.iter().filter(|row| !is_slow(row)).map(|row| row.id.as_str()).collect();
-    let mut slow: Vec<&str> = frames.iter().map(|row| row.id.as_str()).collect();
-    slow.dedup();
-    slow.retain(|id| !quick.contains(id));
-    assert_eq!(
-        slow,
-        ["QH22", "QH25", "QM10", "QM13", "QM14", "QC09", "QX04", "QX05", "QX06", "QX14", "QS04"],
-        "ids that `make reproduce` alone guards"
-    );
-}
-
-#[test]
-fn quick_rows_come_out_as_agreed() {
-    let rows = reproduce_where(&[], &|row| !is_slow(row), false, &|| 0.0, &|_| ()).unwrap();
-    assert!(rows.len() > 150, "{} figures are quick", rows.len());
+/// Holds all rows of one kind against what was agreed on. These take minutes of computing: none stands for a row that it leaves
+/// out.
+fn come_out_as_agreed(are_calculated: bool) {
+    let is_wanted = |row: &Reproduced| row.scenario.starts_with("calculation ") == are_calculated;
+    let rows = reproduce_where(&[], &is_wanted, false, &|| 0.0, &|_| ()).unwrap();
+    let all = frames().iter().filter(|row| is_wanted(row)).count();
+    assert_eq!(rows.len(), all, "figures that come out, of those of the table");
     let changes = agreed().changes(&rows);
     assert!(changes.is_empty(), "`make reproduce` writes what is agreed on:\n{}", changes.join("\n"));
+}
+
+#[test]
+fn every_row_of_a_scenario_comes_out_as_agreed() {
+    come_out_as_agreed(false);
+}
+
+#[test]
+fn every_row_of_a_calculation_comes_out_as_agreed() {
+    come_out_as_agreed(true);
 }
