@@ -265,6 +265,18 @@ fn members_that_are_not_known_change_nothing() {
     assert_eq!((dump.records.len(), dump.skipped.count()), (1, 0));
 }
 
+/// JSON and logs begin with brackets, too: what the others are decides.
+#[test]
+fn a_first_line_that_begins_with_a_bracket_costs_that_line() {
+    for (format, bracket) in LINES.iter().flat_map(|format| [(format, b'['), (format, b'{')]) {
+        let mut record = (format.record)(0).into_bytes();
+        let from = record.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        record[from] = bracket;
+        let (read, _) = (format.read)(&text(format, Some((0, record))));
+        assert!((1..RECORDS).all(|at| read.contains(&at)), "{}: {read:?}", format.name);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 

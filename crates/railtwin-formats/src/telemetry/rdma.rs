@@ -23,7 +23,9 @@ pub fn parse_rdma_statistic(
     let text = input::lossy(FORMAT, source_name, bytes)?;
     let mut readings = Readings::default();
     let host = host_of(source_name, hints, &mut readings);
-    if text.trim_start().starts_with('[') {
+    // Of lines the first may be damaged.
+    let is_text = text.lines().any(|line| line.starts_with("link "));
+    if text.trim_start().starts_with('[') && !is_text {
         let value = parse(FORMAT, source_name, &text)?;
         let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
         for link in root.items()? {
