@@ -13,6 +13,7 @@ mod harness;
 mod import;
 mod intranode;
 mod limits;
+mod one_gpu;
 mod outside;
 mod paths;
 mod placement;

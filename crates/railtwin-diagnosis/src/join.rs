@@ -214,6 +214,16 @@ pub(crate) fn of_network(component: &Component) -> bool {
 /// Late or missing ranks of one host as one finding about the host: that two of its GPUs fail together by themselves is
 /// far less likely than one thing that they share.
 fn by_host(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding> {
+    // The only host that is known of a job has all that fails in it.
+    let known = |host: u32| {
+        let name = places.directory.hosts.get(host as usize).map(|info| info.name.as_str());
+        name.filter(|name| !name.starts_with("host-of-rank-"))
+    };
+    let all: std::collections::BTreeSet<&str> =
+        places.directory.ranks.iter().filter_map(|info| known(info.host)).collect();
+    if all.len() == 1 {
+        return findings;
+    }
     let host_of = |finding: &Finding| {
         let of_ranks =
             matches!(finding.syndrome, Syndrome::NonCommunicationSlow | Syndrome::NonCommunicationHang);

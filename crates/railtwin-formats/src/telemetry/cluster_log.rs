@@ -10,6 +10,7 @@ use super::kernel_log::{self, KernelEvent, pci_address};
 use super::log_time::{self, LogTime};
 use super::names::file_name;
 use super::nccl_log::{self, NcclEvent};
+use super::process_end::{self, Ended, Ends};
 use super::watchdog::{self, WatchdogMember, WatchdogState, WatchdogTimeout};
 use super::{Hints, input};
 use crate::error::FormatError;
@@ -52,6 +53,15 @@ pub enum LogSays {
     Cuda(String),
     /// The watchdog of a process does not go on itself.
     WatchdogStuck,
+    /// A process ended with an exception.
+    Exception {
+        /// It in Python's words: `ValueError: sample 5 cannot be decoded`.
+        text: String,
+        /// Whether it came because of the one that its process told before, or while that was handled.
+        joined: bool,
+    },
+    /// A process that `torchrun` saw fail first on its host, with its exit status: below zero the signal that ended it.
+    Exit(i32),
 }
 
 /// All that a log says.
@@ -65,6 +75,8 @@ pub struct ClusterLog {
     pub states: Vec<WatchdogState>,
     /// Ranks of process groups, as they say when they make these.
     pub members: Vec<WatchdogMember>,
+    /// Ranks of which others say that they told of a timeout.
+    pub told_by: BTreeSet<u32>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -105,6 +117,7 @@ pub(crate) fn is_line(line: &str) -> bool {
         || nccl_log::is_bare(line) && nccl_log::last_error(line).is_some()
         || line.contains("CUDA error: ")
         || line.contains("NVRM: ")
+        || process_end::is_begin(line)
 }
 
 /// How PyTorch tells of an error of NCCL, and what stands before the line with NCCL's own words.
@@ -112,7 +125,7 @@ const PYTORCH_ERROR: &str = "NCCL error in: ";
 const LAST_ERROR: &str = "Last error:";
 
 /// Words of which one at least stands in every log that is read, for a quick look at a whole file.
-const SIGNS: [&str; 10] = [
+const SIGNS: [&str; 12] = [
     "NCCL WARN ",
     "NCCL INFO ",
     "ProcessGroupNCCL",
@@ -123,6 +136,8 @@ const SIGNS: [&str; 10] = [
     "mlx5_core ",
     "[Hardware Error]",
     "Out of memory: ",
+    process_end::SIGNS[0],
+    process_end::SIGNS[1],
 ];
 
 /// Whether any line of a file is one of those that are read, however far down it stands.
@@ -194,6 +209,7 @@ struct Reading {
     lost_gpu: Option<String>,
     /// Rank that says on its next line what NCCL's last error was.
     last_error: Option<Option<u32>>,
+    ends: Ends,
 }
 
 impl Reading {
@@ -207,6 +223,11 @@ impl Reading {
             if line.trim().is_empty() {
                 self.stack = None;
             }
+        }
+        // What an exception of a process repeats of NCCL, of CUDA or of a kernel is read below.
+        if let Some(Ended { rank, host, what }) = self.ends.line(line) {
+            let event = event(line, number, host.as_deref(), Some(rank), None, what);
+            self.push(event, log_time::before(line).time);
         }
         if watchdog::is_timeout(line) {
             let timeout = watchdog::timeout(number, line);
@@ -271,6 +292,7 @@ impl Reading {
             self.stack = Some(watchdog::rank_of_prefix(line));
             return;
         }
+        self.log.told_by.extend(watchdog::told_by(line));
         if let Some(state) = watchdog::state(number, line) {
             let key = (state.rank, state.group.clone(), state.description.clone(), state.group_rank);
             match self.states.get(&key) {

@@ -126,6 +126,8 @@ pub fn detect_format(bytes: &[u8]) -> Option<Format> {
     }
     let text = String::from_utf8_lossy(&head);
     let text = text.trim_start_matches('\u{feff}').trim_start();
+    // What a client of RAS that speaks with it itself hears first.
+    let text = if text.starts_with("SERVER PROTOCOL ") { super::ras::answer(text) } else { text };
     if text.starts_with(['{', '[']) && !text.starts_with("[1,") {
         // Lines of logs begin with brackets, too.
         return json(text)

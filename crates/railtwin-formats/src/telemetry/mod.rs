@@ -67,6 +67,7 @@ mod perftest_json;
 mod pickle;
 mod probe_columns;
 mod probe_table;
+mod process_end;
 mod prometheus;
 mod ras;
 mod ras_text;

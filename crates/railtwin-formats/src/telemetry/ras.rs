@@ -116,14 +116,15 @@ impl RasSnapshot {
     /// What is neither JSON nor the text of RAS, a file without communicators in which one is wrong.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
         let text = input::lossy(FORMAT, source_name, bytes)?;
-        if ras_text::is_ras(&text) {
-            return ras_text::parse_text(source_name, &text);
+        let text = answer(&text);
+        if ras_text::is_ras(text) {
+            return ras_text::parse_text(source_name, text);
         }
         let mut notes = Vec::new();
-        let value = match parse(FORMAT, source_name, &text) {
+        let value = match parse(FORMAT, source_name, text) {
             Ok(value) => value,
             Err(error) => {
-                let value = parse(FORMAT, source_name, &with_commas(&text)).map_err(|_| error)?;
+                let value = parse(FORMAT, source_name, &with_commas(text)).map_err(|_| error)?;
                 notes.push("a comma was missing before `status`, as NCCL 2.28.9 writes it".to_owned());
                 value
             }
@@ -282,6 +283,17 @@ fn missing_rank(node: &Node, size: u32) -> Result<RasMissingRank, FormatError> {
     let flag = |key: &str| status.get(key).map_or(Ok(false), |node| node.bool());
     let (unresponsive, dead) = (flag("unresponsive")?, flag("considered_dead")?);
     Ok(RasMissingRank { rank: number(node, size)?, host, pid, gpu, unresponsive, dead })
+}
+
+/// What RAS answers, behind what it says to a client that speaks with it (`nc localhost 28028`): `SERVER PROTOCOL 2`, `OK`.
+pub(crate) fn answer(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((line, after)) = rest.split_once('\n')
+        && (line.trim_end() == "OK" || line.starts_with("SERVER PROTOCOL "))
+    {
+        rest = after.trim_start();
+    }
+    rest
 }
 
 /// Puts the comma in that is missing between a value at the end of a line and a key on the next.

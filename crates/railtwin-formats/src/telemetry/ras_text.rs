@@ -54,7 +54,9 @@ struct Part {
     named: BTreeMap<u32, Process>,
     /// Status of the ranks that are named next.
     status: String,
-    errors: BTreeSet<u32>,
+    /// Codes of asynchronous errors, by rank, and the one of ranks that are named next.
+    errors: BTreeMap<u32, u32>,
+    error: Option<u32>,
     /// Status in NCCL's words of ranks that are named.
     statuses: BTreeMap<u32, String>,
     /// By kind of operation: groups of ranks at one count, with how many, and those that are named.
@@ -199,6 +201,7 @@ impl Reading<'_> {
             if let (Some(count), Some(operation), false) = (many, operation, self.kind.is_empty()) {
                 part.counts.entry(self.kind.clone()).or_default().push((operation, count, BTreeSet::new()));
             }
+            part.error = error_code(line);
             part.status = many.and(after(line, "have status ")).unwrap_or_default().to_owned();
             return;
         };
@@ -217,7 +220,7 @@ impl Reading<'_> {
                 return;
             }
             Section::Error => {
-                part.errors.insert(rank);
+                part.errors.insert(rank, error_code(line).or(part.error).unwrap_or(UNTOLD_ERROR));
             }
             _ => {
                 if let Some(operation) = operation {
@@ -354,7 +357,7 @@ impl Reading<'_> {
             let who = part.named.get(&rank).cloned().unwrap_or_default();
             let host = if who.host.is_empty() { unknown_host(rank) } else { who.host };
             let status = RasStatus {
-                async_error: if part.errors.contains(&rank) { UNTOLD_ERROR } else { 0 },
+                async_error: part.errors.get(&rank).copied().unwrap_or(0),
                 ..status_of(part.statuses.get(&rank).map_or("", String::as_str))
             };
             let counts = counts.get(&rank).cloned().unwrap_or_default();
@@ -362,6 +365,18 @@ impl Reading<'_> {
         });
         RasCommunicator { hash, size: part.size, ranks: ranks.collect(), missing: part.missing }
     }
+}
+
+/// The code of `ncclResult_t` whose words stand behind `reported`: `Rank 6 reported Invalid usage -- GPU 0 managed by …`,
+/// `3 ranks reported Remote process error`.
+fn error_code(line: &str) -> Option<u32> {
+    let (_, told) = line.split_once(" reported ")?;
+    let told = told.split(" -- ").next().unwrap_or(told).to_ascii_lowercase();
+    let words = ["cuda", "system", "internal", "argument", "usage", "remote"];
+    // Words of another version may be others, and what fits two is neither.
+    let mut codes = words.iter().zip(1..).filter(|(word, _)| told.contains(*word));
+    let (first, second) = (codes.next(), codes.next());
+    Some(first.filter(|_| second.is_none()).map_or(UNTOLD_ERROR, |(_, code)| code))
 }
 
 /// A status in NCCL's words.
@@ -447,6 +462,21 @@ mod tests {
             (one.ranks[0].rank, one.ranks[0].status.async_error, found.timeouts),
             (3, UNTOLD_ERROR, 2)
         );
+    }
+
+    /// Lines as NCCL 2.28.9 prints them.
+    #[test]
+    fn what_a_rank_reports_is_its_code() {
+        let found = read(
+            "    0         1         4         8        32        32   RUNNING  ERROR\n\nErrors\n======\n\n\
+             #0-0 (3b2f) ERROR\n  Asynchronous errors on 4 ranks\n  2 ranks reported Remote process error\n\
+             \x20 Rank 3 -- GPU 3 managed by process 8 on node h1\n  Rank 4 -- GPU 4 managed by process 9 on node h1\n\
+             \x20 Rank 6 reported Invalid usage -- GPU 6 managed by process 11 on node h1\n\
+             \x20 Rank 7 reported Something else -- GPU 7 managed by process 12 on node h1\n",
+        );
+        let errors: Vec<(u32, u32)> =
+            found.communicators[0].ranks.iter().map(|one| (one.rank, one.status.async_error)).collect();
+        assert_eq!(errors, [(3, 6), (4, 6), (6, 5), (7, UNTOLD_ERROR)]);
     }
 
     #[test]

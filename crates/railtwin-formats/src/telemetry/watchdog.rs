@@ -94,7 +94,33 @@ pub(crate) fn member(text: &str) -> Option<WatchdogMember> {
 
 /// The rank of the job that a prefix names.
 pub(crate) fn rank_of_prefix(line: &str) -> Option<u32> {
-    number(line, "[rank").filter(|_| line.contains("]:"))
+    behind_prefix(line).map(|(rank, _)| rank)
+}
+
+/// The rank of the job that a prefix names, and what stands behind it. Of two in a row (`[rank1]:[rank5]:[E1028 …`) the first is
+/// of a launcher, which counts the processes of its host.
+pub(crate) fn behind_prefix(line: &str) -> Option<(u32, &str)> {
+    const PREFIX: &str = "[rank";
+    let mut rest = line.get(line.find(PREFIX)?..)?;
+    let mut found = None;
+    while let Some(after) = rest.strip_prefix(PREFIX) {
+        let digits = after.find(|one: char| !one.is_ascii_digit())?;
+        let (number, behind) = after.split_at(digits);
+        match (number.parse(), behind.strip_prefix("]:")) {
+            (Ok(rank), Some(behind)) => {
+                found = Some((rank, behind));
+                rest = behind;
+            }
+            _ => break,
+        }
+    }
+    found
+}
+
+/// The rank that told the others of a timeout, as they say: `Received a dump signal due to a collective timeout from  rank 2 and`.
+pub(crate) fn told_by(line: &str) -> Option<u32> {
+    let (_, rest) = line.split_once("due to a collective timeout from ")?;
+    number(rest, "rank ").filter(|_| rest.trim_start().starts_with("rank "))
 }
 
 /// The number behind a word.

@@ -79,12 +79,13 @@ pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BT
 /// What of the logs of watchdogs shows that the job of these dumps stood still: a timeout of an operation that is open in
 /// them. Where there are timeouts and none is, the words for a reader: a log may be of another run.
 pub fn timed_out(dumps: &Dumps, logs: &[(String, ClusterLog)]) -> (Option<String>, Option<String>) {
-    let mut all = logs.iter().flat_map(|(_, log)| &log.timeouts).peekable();
+    let mut all =
+        logs.iter().flat_map(|(file, log)| log.timeouts.iter().map(move |one| (file, one))).peekable();
     if all.peek().is_none() {
         return (None, None);
     }
-    match all.find(|timeout| is_open(dumps, timeout)) {
-        Some(timeout) => (Some(timeout.words()), None),
+    match all.find(|(_, timeout)| is_open(dumps, timeout)) {
+        Some((file, timeout)) => (Some(format!("{} ({file}:{})", timeout.words(), timeout.line)), None),
         None => {
             let count = logs.iter().map(|(_, log)| log.timeouts.len()).sum::<usize>();
             let note = format!(

@@ -140,7 +140,8 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     let mut directory = std::mem::take(&mut merged.telemetry.directory);
     let mut batch = std::mem::take(&mut merged.telemetry.batch);
     let times = merged.telemetry.times;
-    notes.extend(merged.logs.iter().filter_map(|(file, log)| logs::timeouts_note(file, &log.timeouts)));
+    let waited = logs::timeouts_note(&merged.logs);
+    notes.extend(waited.clone());
     let (mut findings, told) = ras::of_ras(&merged.ras, &later_ras, job, &mut directory);
     notes.extend(told);
     let (found, told) = logs::of_logs(&merged.logs, &merged.nccl_tests, job, &mut directory, &mut batch);
@@ -197,7 +198,12 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         };
         dumps.again = again;
         let (said, other) = flight::timed_out(&dumps, &merged.logs);
+        if said.is_some() {
+            // It is told as what shows that the job stood still.
+            notes.retain(|note| Some(note) != waited.as_ref());
+        }
         dumps.timed_out = said;
+        dumps.silent = logs::silent(&merged.logs);
         notes.extend(other);
         let (found, told) = findings_of_dumps(&dumps, job);
         findings.extend(found);
@@ -290,7 +296,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
     findings.extend(tests);
     // Where something is told that keeps the job from going on, that is what ran out of its time.
     if !findings.iter().any(|one| answer::cost(one).0 >= STOPS) {
-        findings.extend(logs::of_timeouts(&merged.logs));
+        findings.extend(logs::of_timeouts(&merged.logs).or_else(|| logs::of_victims(&merged.logs)));
     }
     let mut findings = of_one_delay(findings);
     findings.sort_by(answer::by_cost);

@@ -17,6 +17,9 @@ const TWO_SNAPSHOTS: f64 = 0.95;
 /// nothing tells.
 const SAID_LATER: f64 = 0.8;
 
+/// Confidence in a set of ranks that call unlike operations.
+const UNLIKE_CALLS: f64 = 0.45;
+
 /// Who a process is, whatever communicator it is seen in: host, process, GPU.
 type Process = (String, u64, u32);
 
@@ -49,6 +52,8 @@ pub fn of_ras(
     let is_told = later.is_empty() || is_dated(last) && before.is_some_and(is_dated);
     match behind(last, before, if is_told { TWO_SNAPSHOTS } else { SAID_LATER }, job, &ranks) {
         Ok(found) => findings.extend(found),
+        // Who is ahead is a suspect where NCCL refuses a call.
+        Err(_) if findings.iter().any(|one| one.syndrome == Syndrome::Mismatch) => {}
         Err(note) => notes.push(note),
     }
     (findings, notes)
@@ -110,6 +115,9 @@ fn named(components: &BTreeSet<Component>) -> String {
 /// The code of `ncclResult_t` that is no error of the rank's own: another process or the network failed.
 const REMOTE_ERROR: u32 = 6;
 
+/// The codes with which NCCL refuses a call: the rank's own, or one of a peer that does not fit to it.
+const CALL_ERRORS: [u32; 2] = [4, 5];
+
 /// What a code of `ncclResult_t` is (NCCL user guide, Types).
 fn error_words(code: u32) -> &'static str {
     match code {
@@ -125,7 +133,7 @@ fn error_words(code: u32) -> &'static str {
 
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
-    let (mut dead, mut silent) = (BTreeSet::new(), BTreeSet::new());
+    let (mut dead, mut silent, mut apart) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut wrong: BTreeMap<u32, BTreeSet<Component>> = BTreeMap::new();
     for communicator in &snapshot.communicators {
         // A number without a process says who it is in the largest communicator alone.
@@ -137,6 +145,10 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
             } else {
                 silent.insert(who)
             };
+        }
+        if communicator.ranks.iter().any(|rank| CALL_ERRORS.contains(&rank.status.async_error)) {
+            let ahead = ahead_of_most(communicator).into_iter();
+            apart.extend(ahead.map(|rank| component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks)));
         }
         for rank in &communicator.ranks {
             let RasStatus { init_state, async_error, .. } = rank.status;
@@ -165,7 +177,7 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
     let lives = "whether the process lives tells a hang from a crash; a host of which all ranks are silent may have \
                  lost its network";
     tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
-    of_errors(wrong, &mut findings);
+    of_errors(wrong, apart, &mut findings);
     of_states(snapshot, job, ranks, &mut findings);
     findings
 }
@@ -246,8 +258,13 @@ fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
 }
 
 /// Errors by code. One of the rank's own accuses it, where few have one; that others failed follows from whoever is told, and
-/// accuses nobody.
-fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<Finding>) {
+/// accuses nobody. A call is refused where it is larger than a peer's, at whichever of the two receives: beside ranks `apart`,
+/// which have called more than most of the same communicator, who reports it is no more than one of a set.
+fn of_errors(
+    mut wrong: BTreeMap<u32, BTreeSet<Component>>,
+    apart: BTreeSet<Component>,
+    findings: &mut Vec<Finding>,
+) {
     const UNTOLD: &str = "ranks that report an asynchronous error";
     // Beside ranks that are gone an error without its code is what their peers see.
     if let Some(cause) = findings.first_mut()
@@ -262,7 +279,7 @@ fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<F
             code => seen(&format!("ranks that report error {code} of NCCL ({})", error_words(code)), who),
         })
         .collect();
-    let is_call = wrong.keys().all(|code| [4, 5].contains(code));
+    let is_call = wrong.keys().all(|code| CALL_ERRORS.contains(code));
     let own: BTreeSet<Component> = wrong.into_values().flatten().collect();
     let follows = victims.map(|who| {
         seen(&format!("ranks that report error {REMOTE_ERROR} of NCCL ({})", error_words(REMOTE_ERROR)), &who)
@@ -280,10 +297,23 @@ fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<F
         findings.push(told);
         return;
     }
+    let first = lines.remove(0);
+    if is_call && !apart.is_subset(&own) {
+        let ahead = seen("ranks that have called more than most of their communicator", &apart);
+        let set: Vec<Component> = own.union(&apart).cloned().collect();
+        let few = if set.len() > 4 { (Vec::new(), 0.0) } else { (set, UNLIKE_CALLS) };
+        let mut told = finding(Syndrome::Mismatch, few.0, few.1, ahead);
+        told.faults = Vec::new();
+        told.evidence.extend([first].into_iter().chain(lines).chain(follows));
+        told.advice = "one of these calls another operation than its peers, or one of another size, and NCCL refuses it at whoever \
+                       receives: compare what they call; dumps of the Flight Recorder tell"
+            .into();
+        findings.push(told);
+        return;
+    }
     // Errors of NCCL show at every rank that talked to the one that failed.
     let many = own.len() > 2;
     let who = if many { Vec::new() } else { own.into_iter().collect() };
-    let first = lines.remove(0);
     let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { 0.5 }, first);
     told.evidence.extend(lines.into_iter().chain(follows));
     told.advice = match is_call {
@@ -292,6 +322,34 @@ fn of_errors(mut wrong: BTreeMap<u32, BTreeSet<Component>>, findings: &mut Vec<F
     }
     .into();
     findings.push(told);
+}
+
+/// What most ranks of a communicator have launched of a kind. None where fewer than half have as many or more: of two ranks
+/// neither is the usual one.
+fn usual(communicator: &RasCommunicator, kind: &str) -> Option<u64> {
+    let mut counts: Vec<u64> = communicator.ranks.iter().map(|rank| launched(rank, kind)).collect();
+    counts.sort_unstable();
+    let usual = *counts.get(counts.len() / 2)?;
+    (counts.iter().filter(|count| **count >= usual).count() * 2 > counts.len()).then_some(usual)
+}
+
+fn launched(rank: &RasRank, kind: &str) -> u64 {
+    rank.counts.get(kind).copied().unwrap_or(0)
+}
+
+fn kinds(communicator: &RasCommunicator) -> BTreeSet<&str> {
+    communicator.ranks.iter().flat_map(|rank| rank.counts.keys().map(String::as_str)).collect()
+}
+
+/// Ranks that have launched more of some kind than most of their communicator.
+fn ahead_of_most(communicator: &RasCommunicator) -> Vec<&RasRank> {
+    let mut ahead: BTreeMap<u32, &RasRank> = BTreeMap::new();
+    for kind in kinds(communicator) {
+        let Some(usual) = usual(communicator, kind) else { continue };
+        let more = communicator.ranks.iter().filter(|rank| launched(rank, kind) > usual);
+        ahead.extend(more.map(|rank| (rank.rank, rank)));
+    }
+    ahead.into_values().collect()
 }
 
 /// What one communicator shows of one kind of operation.
@@ -318,18 +376,10 @@ fn behind(
 ) -> Result<Vec<Finding>, String> {
     let (mut lags, mut ahead) = (Vec::new(), 0_usize);
     for communicator in &last.communicators {
-        let kinds: BTreeSet<&str> =
-            communicator.ranks.iter().flat_map(|rank| rank.counts.keys().map(String::as_str)).collect();
-        for kind in kinds {
-            let count = |rank: &RasRank| rank.counts.get(kind).copied().unwrap_or(0);
-            let mut counts: Vec<u64> = communicator.ranks.iter().map(count).collect();
-            counts.sort_unstable();
-            let usual = counts[counts.len() / 2];
-            // Below half there are fewer than half: of two ranks neither is the usual one.
-            if counts.iter().filter(|count| **count >= usual).count() * 2 <= counts.len() {
-                continue;
-            }
-            ahead += counts.iter().filter(|count| **count > usual).count();
+        for kind in kinds(communicator) {
+            let count = |rank: &RasRank| launched(rank, kind);
+            let Some(usual) = usual(communicator, kind) else { continue };
+            ahead += communicator.ranks.iter().filter(|rank| count(rank) > usual).count();
             let late: Vec<&RasRank> = communicator.ranks.iter().filter(|rank| count(rank) < usual).collect();
             let Some(least) = late.iter().map(|rank| count(rank)).min() else { continue };
             let known =

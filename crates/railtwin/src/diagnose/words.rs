@@ -9,6 +9,9 @@ use super::{logs, slow_job, slower, tests_between};
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
 
+/// Longest end of a process in a first line, in characters.
+const ENDED_CHARS: usize = 90;
+
 /// What a syndrome is, in the words of a first line.
 pub fn of_syndrome(syndrome: Syndrome) -> &'static str {
     match syndrome {
@@ -42,7 +45,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::NonCommunicationSlow => steps(finding).or_else(|| alone(finding)),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
-        Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding),
+        Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding).or_else(|| ended(finding)),
         Syndrome::Mismatch => circle(finding),
         _ => None,
     };
@@ -89,6 +92,15 @@ fn reported(finding: &Finding) -> Option<String> {
         ("have", state) if !state.starts_with("launched") => Some(format!("has {state}")),
         _ => None,
     }
+}
+
+/// How a process ended, as its log says: `ended with ValueError: sample 5 cannot be decoded`.
+fn ended(finding: &Finding) -> Option<String> {
+    let is_end = |line: &&Evidence| line.table == logs::TABLE && line.what.starts_with(logs::ENDED);
+    let line = finding.evidence.iter().find(is_end)?;
+    let (told, _) = line.what.rsplit_once(" (")?;
+    let short: String = told.chars().take(ENDED_CHARS).collect();
+    Some(if short.len() < told.len() { format!("{short}…") } else { short })
 }
 
 /// Ranks of dumps that wait for each other, which other things than what they call can be behind.

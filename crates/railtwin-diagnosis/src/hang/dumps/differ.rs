@@ -35,6 +35,26 @@ pub(super) fn differences<'a>(picture: &Picture<'a>) -> Vec<Difference<'a>> {
     for (_, front) in picture.waiting().filter(|(_, front)| !matches!(front.work, Work::Peers(_))) {
         fronts.entry((front.group, front.sequence)).or_insert(front);
     }
+    called_unlike(picture, &fronts)
+}
+
+/// The same of the last operation before the one in which somebody waits, in each communicator: NCCL does not see that calls are
+/// unlike, and may end what does not fit and stand in what comes next.
+pub(super) fn ended_differences<'a>(picture: &Picture<'a>) -> Vec<Difference<'a>> {
+    let mut fronts: BTreeMap<(usize, u64), &'a DumpedOperation> = BTreeMap::new();
+    for (_, front) in picture.waiting().filter(|(_, front)| !matches!(front.work, Work::Peers(_))) {
+        if let Some(before) = front.sequence.checked_sub(1) {
+            fronts.entry((front.group, before)).or_insert(front);
+        }
+    }
+    called_unlike(picture, &fronts)
+}
+
+/// Operations of these numbers that not all who recorded them call alike.
+fn called_unlike<'a>(
+    picture: &Picture<'a>,
+    fronts: &BTreeMap<(usize, u64), &'a DumpedOperation>,
+) -> Vec<Difference<'a>> {
     let mut calls: BTreeMap<(usize, u64), BTreeMap<u32, Vec<&'a DumpedOperation>>> = BTreeMap::new();
     let known = picture.dumps.iter().filter(|(rank, _)| !picture.of.unsure.contains(rank));
     for (&rank, dump) in known {

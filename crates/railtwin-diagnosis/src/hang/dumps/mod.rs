@@ -114,6 +114,8 @@ pub struct Dumps {
     pub unsure: BTreeSet<u32>,
     /// Said from outside: that an operation of the job ran out of its time, in the words of a log.
     pub timed_out: Option<String>,
+    /// Said from outside: ranks whose logs end before an operation ran out of its time, where the others' tell of it.
+    pub silent: BTreeSet<u32>,
     /// Said from outside: ranks of which the last dump was made at a later time than the others.
     pub again: BTreeSet<u32>,
 }

@@ -2,7 +2,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::differ::{Difference, differences};
+use super::differ::{Difference, differences, ended_differences};
 use super::picture::{Picture, Standing};
 use super::place::{Behind, Places};
 use super::{DumpedOperation, RankDump, Work};
@@ -134,7 +134,13 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     if 2 * proofs.len() > picture.dumps.len() {
         proofs.clear();
     }
-    let differences = differences(picture);
+    let still = still(picture, lags);
+    let mut differences = differences(picture);
+    // A job that goes on has got over it.
+    if differences.is_empty() && proofs.is_empty() && matches!(still, Still::Seen(_) | Still::Equal(_)) {
+        differences = ended_differences(picture);
+        differences.retain(|one| one.most().is_some());
+    }
     for difference in &differences {
         let Some((most, others)) = difference.most() else { continue };
         for (_, ranks) in difference.calls.iter().filter(|(call, _)| **call != most) {
@@ -145,7 +151,7 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
     let far_behind = far_behind(picture, &places, &proofs, &unseen);
     let (explains_all, unexplained) = explained(picture, &named);
-    Proved { proofs, differences, still: still(picture, lags), explains_all, unexplained, far_behind }
+    Proved { proofs, differences, still, explains_all, unexplained, far_behind }
 }
 
 /// [`Proved::far_behind`]. A rank that is far behind where all others stopped at the end of what it put on its streams shows
@@ -247,21 +253,31 @@ fn blind<'a>(picture: &Picture<'a>, rank: u32, ends: &BTreeMap<usize, Vec<(u64, 
 /// [`Proof::NotBegun`]: how many others have begun what this rank has not.
 fn not_begun(picture: &Picture<'_>, rank: u32, front: &DumpedOperation) -> Option<usize> {
     // Where starts are not recorded it may have begun.
-    if front.started != Some(false) || matches!(front.work, Work::Peers(_)) {
+    if front.started != Some(false) {
         return None;
     }
     // A lost record of something open may be what it is in.
     if picture.has_lost_open(rank) {
         return None;
     }
-    let others = picture.of.groups[front.group].ranks.iter().filter(|other| **other != rank);
+    let others: BTreeSet<u32> = match &front.work {
+        Work::Peers(peers) => peers.iter().map(|(peer, _)| *peer).filter(|peer| *peer != rank).collect(),
+        _ => picture.of.groups[front.group].ranks.iter().copied().filter(|other| *other != rank).collect(),
+    };
+    // Sends and receives of two ranks are not numbered alike: what meets is what each of them is in.
+    let is_it = |other: u32, one: &DumpedOperation| match (&front.work, &one.work) {
+        (Work::Peers(own), Work::Peers(peers)) => {
+            own.iter().any(|(peer, sends)| *peer == other && peers.contains(&(rank, !sends)))
+        }
+        (Work::Peers(_), _) | (_, Work::Peers(_)) => false,
+        _ => one.sequence == front.sequence,
+    };
     let begun = |other: &u32| match picture.standing.get(other) {
         Some(Standing::In(one)) => {
-            (one.group, one.sequence) == (front.group, front.sequence) && one.started == Some(true)
+            one.group == front.group && is_it(*other, one) && one.started == Some(true)
         }
         _ => false,
     };
-    let others: Vec<u32> = others.copied().collect();
     (!others.is_empty() && others.iter().all(begun)).then_some(others.len())
 }
 

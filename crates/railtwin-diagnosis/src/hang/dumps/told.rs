@@ -13,6 +13,8 @@ const SURE: f64 = 0.95;
 const LESS: f64 = 0.8;
 /// Confidence in a set without a proof, and in a proof that a job which goes on would give as well: below an accusation.
 const SET: f64 = 0.45;
+/// Confidence in the one rank that left no dump and whose log ends before the others ran out of time.
+const GONE: f64 = 0.6;
 /// What is said of ranks that call different operations.
 const DIFFER: &str = "the program took another way there than at the others (a branch, data that ended early, a call that was \
                       left out before), or gave a tensor of another size: compare what it calls";
@@ -260,8 +262,24 @@ impl Answer<'_> {
         (!late.is_empty()).then_some(late)
     }
 
-    /// Ranks of whose dump nothing can be said, for which others wait; none where there are none.
+    /// Ranks of whose dump nothing can be said, for which others wait; none where there are none. A dump may only not be given,
+    /// and so its rank is not named; but a process whose log, too, ends before the others ran out of time wrote none.
     fn of_missing(&self, missing: &BTreeSet<u32>) -> Option<Finding> {
+        // Where something is proved that alone may explain it.
+        let is_gone = self.seen > 0.0
+            && missing.len() == 1
+            && self.proved.proofs.is_empty()
+            && missing.is_subset(&self.picture.of.silent);
+        if is_gone && missing.iter().all(|rank| !self.picture.dumps.contains_key(rank)) {
+            let what = "ranks without a dump, for which others wait, and whose logs end before an operation ran out of its time";
+            let advice = "its process was killed, stopped or lost its host: see the kernel's log of its host, and whether it lives";
+            let mut told = self.of_set(missing, Syndrome::NonCommunicationHang, what, advice)?;
+            if !told.suspects.is_empty() {
+                told.confidence = GONE;
+                told.suspects.iter_mut().for_each(|suspect| suspect.share = GONE);
+            }
+            return Some(told);
+        }
         let left = |rank: &u32| self.picture.dumps.contains_key(rank);
         let what = if missing.iter().any(left) {
             "ranks without a dump that tells where they stand, for which others wait"

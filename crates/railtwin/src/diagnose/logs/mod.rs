@@ -3,11 +3,13 @@
 //! * `who`: hosts, GPUs, NICs and ranks behind the addresses and numbers that lines have.
 //! * `counters`: what a kernel or NCCL says of a GPU, a link or memory, as readings of counters: the rules of counters judge
 //!   them as they judge those of exporters.
+//! * `ended`: processes that ended by themselves, with an exception or a signal.
 //! * `lines`: which lines those were.
 //! * `members`: which ranks process groups have.
 //! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
 //! * errors between hosts: [`railtwin_diagnosis::ends`].
 mod counters;
+mod ended;
 mod lines;
 mod members;
 mod standstill;
@@ -20,8 +22,9 @@ use railtwin_diagnosis::rules::{Xid, xid_meaning};
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
 use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
 
+pub use ended::{ENDED, of_victims};
 pub(super) use lines::Lines;
-pub use standstill::{of_states, of_timeouts, timeouts_note};
+pub use standstill::{of_states, of_timeouts, silent, timeouts_note};
 use who::Who;
 
 /// Table of evidence that logs give.
@@ -57,9 +60,10 @@ pub fn of_logs(
     let mut notes = counters::take(&events, &who, now_ns, directory, batch);
     let (mut findings, told) = between(&events, &who);
     notes.extend(told);
-    let (found, told) = of_processes(&events, &who, job);
-    findings.extend(found);
-    notes.extend(told);
+    for (found, told) in [of_processes(&events, &who, job), ended::of_ends(&events, logs, &who, job)] {
+        findings.extend(found);
+        notes.extend(told);
+    }
     findings.extend(of_devices(&events, &who, now_ns));
     notes.extend(of_switches(&events, &who));
     (findings, notes)

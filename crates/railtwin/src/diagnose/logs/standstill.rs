@@ -25,11 +25,32 @@ const ONE_TO_ONE: [&str; 5] = ["send", "receive", "send-receive", "coalesced", "
 /// Ranks that a line names.
 const NAMED: usize = 8;
 
-/// A line for a reader on timeouts of each log.
-pub fn timeouts_note(file: &str, timeouts: &[WatchdogTimeout]) -> Option<String> {
-    let first = timeouts.first()?;
-    let more = if timeouts.len() > 1 { format!(", and {} more", timeouts.len() - 1) } else { String::new() };
+/// A line for a reader on all timeouts of logs: the first, and how many there are more.
+pub fn timeouts_note(logs: &[(String, ClusterLog)]) -> Option<String> {
+    let mut with = logs.iter().filter(|(_, log)| !log.timeouts.is_empty());
+    let (file, log) = with.next()?;
+    let first = log.timeouts.first()?;
+    let (files, all) = (1 + with.count(), logs.iter().map(|(_, log)| log.timeouts.len()).sum::<usize>());
+    let more = match (all - 1, files) {
+        (0, _) => String::new(),
+        (more, 1) => format!(", and {more} more"),
+        (more, files) => format!(", and {more} more in {files} files"),
+    };
     Some(format!("{file}:{}: {}{more}", first.line, first.words()))
+}
+
+/// Ranks of which there is a log that tells which rank it is of, and that say nothing of an operation that ran out of its time
+/// where all others do: when it did they no longer wrote anything. Their processes had ended or did not run.
+pub fn silent(logs: &[(String, ClusterLog)]) -> BTreeSet<u32> {
+    let said = logs.iter().flat_map(|(_, log)| &log.states).filter_map(|state| state.rank);
+    let waited = logs.iter().flat_map(|(_, log)| &log.timeouts).filter_map(|timeout| timeout.rank);
+    // Whom others heard of a timeout spoke, though its own log may be cut.
+    let heard = logs.iter().flat_map(|(_, log)| &log.told_by).copied();
+    let spoke: BTreeSet<u32> = said.chain(waited).chain(heard).collect();
+    let known: BTreeSet<u32> =
+        logs.iter().flat_map(|(_, log)| &log.members).map(|member| member.rank).collect();
+    let silent: BTreeSet<u32> = known.difference(&spoke).copied().collect();
+    if 2 * silent.len() > known.len() { BTreeSet::new() } else { silent }
 }
 
 /// Findings of all states, and notes.

@@ -1,0 +1,319 @@
+//! Processes of the job that ended by themselves: with an exception of their own, or by a signal that nobody of the job sends.
+//!
+//! When one ends its peers see their connections close, run out of time, or are ended by whoever began them. Their exceptions
+//! and statuses follow, whatever order the lines are in. A stack may be of an exception that was caught: one is taken for an end
+//! where something else shows that the job died, and the last one of its process.
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Syndrome};
+
+use super::who::Who;
+use super::{LITTLE, Said, TABLE, finding};
+
+/// How a line of evidence on such an end begins.
+pub const ENDED: &str = "ended with ";
+/// Confidence in the one process that ended by itself.
+const ALONE: f64 = 0.85;
+/// Processes that are told one by one.
+const TOLD_MOST: usize = 8;
+/// The status with which Python ends for any exception, those of victims too.
+const OF_ANY_EXCEPTION: i32 = 1;
+
+/// Parts of exceptions that a process has because another ended or did not come, or because it is told to end.
+const OF_OTHERS: [&str; 31] = [
+    "distbackenderror",
+    "distnetworkerror",
+    "diststoreerror",
+    "nccl",
+    "gloo/",
+    "gloo ",
+    "tcpstore",
+    "connection closed",
+    "connection reset by peer [",
+    "connection was",
+    "socket timeout",
+    "wait timeout",
+    "timed out waiting",
+    "timeout waiting",
+    "before timing out",
+    "monitoredbarrier",
+    "mismatch between collectives",
+    "recvvalue",
+    "the client socket",
+    "rendezvous",
+    "transport endpoint",
+    "actordied",
+    "checkpointexception",
+    "killed by signal: terminated",
+    "watchdog",
+    "childfailederror",
+    "signalexception",
+    "sigtermexception",
+    "keyboardinterrupt",
+    "systemexit",
+    "process group",
+];
+
+/// Classes of Python itself that other ends of connections bring about, be they of the job or of a storage.
+const OF_ENDS: [&str; 6] = [
+    "connectionreseterror",
+    "connectionabortederror",
+    "connectionrefusederror",
+    "brokenpipeerror",
+    "timeouterror",
+    "eoferror",
+];
+
+/// Signals that a launcher or a person sends, and those with which PyTorch's watchdog ends its own process.
+const SENT: [i32; 5] = [1, 2, 6, 10, 15];
+
+/// How a process ended.
+struct End {
+    said: Vec<String>,
+    /// Whether it is surely by itself.
+    is_own: bool,
+    is_signal: bool,
+}
+
+/// Findings of processes that ended by themselves, and notes.
+pub(super) fn of_ends(
+    events: &[Said<'_>],
+    logs: &[(String, ClusterLog)],
+    who: &Who<'_>,
+    job: &str,
+) -> (Vec<Finding>, Vec<String>) {
+    let roots = Roots::of(events);
+    let mut ends: BTreeMap<Component, End> = BTreeMap::new();
+    let chains = last_chains(events, logs);
+    let victims = chains.values().any(|chain| chain.iter().any(|(_, text, _)| is_of_others(text)));
+    let died =
+        victims || roots.any || logs.iter().any(|(_, log)| !log.timeouts.is_empty()) || has_closed(events);
+    for (said, code) in &roots.told {
+        let (file, event) = said;
+        let is_signal = *code < 0 && !SENT.contains(&-code);
+        // Each host has a root cause of its own: beside others a status may be what a victim ends with.
+        let has_none = match *code {
+            OF_ANY_EXCEPTION => chains.is_empty(),
+            _ => event.rank.is_none_or(|rank| !chains.contains_key(&rank)),
+        };
+        let is_status = *code > 0 && roots.told.len() == 1 && has_none;
+        if !is_signal && !is_status {
+            continue;
+        }
+        let how = if is_signal {
+            format!("signal {}{}", -code, signal_name(-code))
+        } else {
+            format!("status {code}")
+        };
+        let Some(component) = who.process_of(event, job) else { continue };
+        let said = vec![format!("{ENDED}{how} ({file}:{})", event.line)];
+        let is_own = is_signal || *code != OF_ANY_EXCEPTION;
+        ends.insert(component, End { said, is_own, is_signal });
+    }
+    let by_signal = ends.values().any(|end| end.is_signal);
+    for (rank, chain) in &chains {
+        // What came of the end of another follows from it, whatever the process makes of it.
+        if chain.iter().any(|(_, text, _)| is_of_others(text)) {
+            continue;
+        }
+        let Some((_, event)) = chain.last().map(|(said, ..)| said) else { continue };
+        let Some(component) = who.process_of(event, job) else { continue };
+        let said = chain
+            .iter()
+            .rev()
+            .map(|((file, event), text, _)| format!("{ENDED}{text} ({file}:{})", event.line));
+        let is_end = chain.iter().any(|(_, text, _)| is_of_an_end(text));
+        let is_own = died && !is_end && !roots.is_another(*rank);
+        let known = ends.get_mut(&component);
+        match known {
+            Some(end) => end.said.extend(said),
+            // Beside one that a signal ended an exception may be of whoever lost it.
+            None => {
+                let end = End { said: said.collect(), is_own: is_own && !by_signal, is_signal: false };
+                ends.insert(component, end);
+            }
+        }
+    }
+    if ends.values().any(|end| end.is_own) {
+        ends.retain(|_, end| end.is_own);
+    }
+    if ends.len() > TOLD_MOST {
+        let names: Vec<&str> = ends.keys().take(TOLD_MOST).map(Component::name).collect();
+        let first = ends.values().next().and_then(|end| end.said.first()).map_or("", String::as_str);
+        let note = format!(
+            "{} processes ended by themselves: {}, …; one {first}: see the program first",
+            ends.len(),
+            names.join(", ")
+        );
+        return (Vec::new(), vec![note]);
+    }
+    let is_alone = ends.len() == 1;
+    (ends.into_iter().map(|(component, end)| told(component, end, is_alone)).collect(), Vec::new())
+}
+
+/// A job that died of which logs tell nothing but who lost others by it. It names nobody: they are victims.
+pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
+    let events: Vec<Said<'_>> = logs
+        .iter()
+        .flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event)))
+        .collect();
+    let mut chains = last_chains(&events, logs);
+    chains.retain(|_, chain| chain.iter().any(|(_, text, _)| is_of_others(text)));
+    let ((file, event), text, _) = *chains.values().next()?.last()?;
+    let names: Vec<String> = chains.keys().take(TOLD_MOST).map(u32::to_string).collect();
+    let more = if chains.len() > names.len() { ", …" } else { "" };
+    let what = format!(
+        "ranks that ended because of others: {}{more}; the first: {text} ({file}:{})",
+        names.join(", "),
+        event.line
+    );
+    Some(Finding {
+        at_ns: 0,
+        since_ns: 0,
+        syndrome: Syndrome::Crash,
+        faults: Vec::new(),
+        suspects: Vec::new(),
+        confidence: 0.0,
+        severity: 1.0,
+        evidence: vec![Evidence { table: TABLE, what, value: chains.len() as f64, expected: 0.0, unit: "ranks" }],
+        advice: "another process ended or stood still, and which one these lines do not tell: look at ranks of which no exception \
+                 is told, at what the launcher says, and at the kernel's logs of their hosts"
+            .into(),
+    })
+}
+
+fn told(component: Component, end: End, is_alone: bool) -> Finding {
+    let confidence = if is_alone && end.is_own { ALONE } else { LITTLE };
+    // Of an exception the program is to blame, and not what it runs on.
+    let faults = if end.is_signal { vec![FaultKind::Crash] } else { Vec::new() };
+    let mut one = finding(component, confidence, faults, Vec::new());
+    let line = |what| Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "" };
+    one.evidence = end.said.into_iter().take(4).map(line).collect();
+    one.syndrome = Syndrome::Crash;
+    one.advice = match end.is_signal {
+        true => "its process ended by itself, the others follow: the kernel's log of its host tells why (memory, a fault)",
+        false => "its process ended by itself, the others follow: see the stack in its log",
+    }
+    .into();
+    one
+}
+
+/// What `torchrun` calls root causes.
+struct Roots<'a> {
+    told: Vec<(Said<'a>, i32)>,
+    any: bool,
+}
+
+impl<'a> Roots<'a> {
+    fn of(events: &[Said<'a>]) -> Self {
+        let told: Vec<(Said<'a>, i32)> = (events.iter())
+            .filter_map(|&(file, event)| match event.what {
+                LogSays::Exit(code) => Some(((file, event), code)),
+                _ => None,
+            })
+            .collect();
+        Self { any: !told.is_empty(), told }
+    }
+
+    /// Whether the only one is another rank, which did not end as victims do.
+    fn is_another(&self, rank: u32) -> bool {
+        match &self.told[..] {
+            [((_, event), code)] => {
+                event.rank != Some(rank) && *code != OF_ANY_EXCEPTION && !SENT.contains(&-code)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A line of an exception, the exception, and where its line stands among all.
+type Excepted<'a> = (Said<'a>, &'a str, usize);
+
+/// The last exceptions of each rank that belong together: what was before was caught, and so was what a rank tells of before it
+/// goes on.
+fn last_chains<'a>(events: &[Said<'a>], logs: &[(String, ClusterLog)]) -> BTreeMap<u32, Vec<Excepted<'a>>> {
+    let mut chains: BTreeMap<u32, Vec<Excepted<'a>>> = BTreeMap::new();
+    for (row, &(file, event)) in events.iter().enumerate() {
+        let (LogSays::Exception { text, joined }, Some(rank)) = (&event.what, event.rank) else { continue };
+        let chain = chains.entry(rank).or_default();
+        if !joined {
+            chain.clear();
+        }
+        chain.push(((file, event), text, row));
+    }
+    let goes_on = |rank: u32, (file, event): Said<'_>| {
+        let log = logs.iter().find(|(name, _)| name == file).map(|(_, log)| log);
+        let later: BTreeSet<u64> = (log.iter().flat_map(|log| &log.timeouts))
+            .filter(|one| one.rank == Some(rank))
+            .map(|one| one.line)
+            .chain(
+                log.iter()
+                    .flat_map(|log| &log.states)
+                    .filter(|one| one.rank == Some(rank))
+                    .map(|one| one.line),
+            )
+            .collect();
+        later.last().is_some_and(|line| *line > event.line)
+    };
+    chains.retain(|rank, chain| chain.last().is_some_and(|(said, ..)| !goes_on(*rank, *said)));
+    chains
+}
+
+/// Whether some process saw another close its connection.
+fn has_closed(events: &[Said<'_>]) -> bool {
+    events.iter().any(|(_, event)| matches!(event.what, LogSays::Nccl(NcclEvent::Closed { .. })))
+}
+
+/// Whether an exception follows from the end of another process. Errors of CUDA are told by themselves.
+fn is_of_others(text: &str) -> bool {
+    let small = text.to_ascii_lowercase();
+    small.contains("cuda error: ") || OF_OTHERS.iter().any(|words| small.contains(words))
+}
+
+/// Whether it may be of the other end of a connection, of the job or of a storage.
+fn is_of_an_end(text: &str) -> bool {
+    let small = text.to_ascii_lowercase();
+    let class = small.split(':').next().unwrap_or(&small);
+    OF_ENDS.iter().any(|name| class.ends_with(name))
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        4 => " (SIGILL)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL)",
+        11 => " (SIGSEGV)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_of_victims_are_told_from_own_ones() {
+        for text in [
+            "torch.distributed.DistBackendError: NCCL error in: …",
+            "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:561] Connection closed by peer [::1]:1",
+            "RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running …",
+            "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting",
+            "torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError",
+            "RuntimeError: DataLoader worker (pid 7) is killed by signal: Terminated.",
+        ] {
+            assert!(is_of_others(text), "{text}");
+        }
+        for text in [
+            "ValueError: sample 5 cannot be decoded",
+            "torch.OutOfMemoryError: CUDA out of memory.",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/gloomy/shard-1'",
+            "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.",
+        ] {
+            assert!(!is_of_others(text) && !is_of_an_end(text), "{text}");
+        }
+        assert!(is_of_an_end("TimeoutError: reading s3://x"));
+        assert!(is_of_an_end("ConnectionResetError: [Errno 104] Connection reset by peer"));
+    }
+}
