@@ -80,9 +80,11 @@ pub fn findings_of_reports(reports: &[Report], heard: &BTreeSet<String>) -> (Vec
         let hosts: BTreeSet<&str> = graph.reports.iter().map(|one| one.to.host.as_str()).collect();
         let names: Vec<&str> = hosts.iter().take(HOSTS).copied().collect();
         let more = if hosts.len() > names.len() { ", …" } else { "" };
+        let from: BTreeSet<&str> = graph.reports.iter().map(|one| one.from.host.as_str()).collect();
+        let say =
+            if from.len() == 1 { "1 host says".to_owned() } else { format!("{} hosts say", from.len()) };
         let note = format!(
-            "{} hosts say that processes of {}{more} closed their connections: they ended first, or with the others",
-            graph.reports.iter().map(|one| one.from.host.as_str()).collect::<BTreeSet<_>>().len(),
+            "{say} that processes of {}{more} closed their connections: they ended first, or with the others",
             names.join(", ")
         );
         return (Vec::new(), vec![note]);

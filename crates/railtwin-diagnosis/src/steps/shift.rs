@@ -4,7 +4,7 @@
 //! of them beside evaluation and checkpoints. A part that is slower makes all steps longer alike. So three steps in a row
 //! must exceed what is usual, and two of them must agree; and where later steps are known, these must stay longer. Steps of
 //! two lengths, as of uneven sequences, do that by themselves: like steps before tell how many in a row mean nothing.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Series, Step, others_s};
 use crate::robust;
@@ -126,12 +126,42 @@ pub fn slower(all: &[Series]) -> Vec<Slower> {
 /// sequences, it takes as many in a row as these do once in a thousand looks. Of the up to 64 steps after these nine in ten
 /// must exceed half of that, or it was for a while; where fewer than 64 are known, steps like those that passed before are
 /// held to pass.
+///
+/// Where most runs of a job become longer at one step, how far steps of the others stray is no measure: it has both of their
+/// levels. Those runs are held against their own past alone.
 pub fn changes(all: &[Series]) -> Vec<Slower> {
     let mut found = Vec::new();
     for (row, series) in all.iter().enumerate() {
         of_series(row, &series.steps, others_s(all, row), &mut found);
     }
+    let is_near = |a: &Slower, b: &Slower| a.from.abs_diff(b.from) <= IN_A_ROW;
+    let missed: Vec<Slower> = (together(all).into_iter())
+        .filter(|one| !found.iter().any(|known| known.series == one.series && is_near(known, one)))
+        .collect();
+    found.extend(missed);
+    found.sort_by_key(|one| (one.series, one.told));
     found
+}
+
+/// Runs that became slower for good by their own past, at a step at which half or more of the runs of their job did so, two at
+/// least.
+fn together(all: &[Series]) -> Vec<Slower> {
+    let has_peers =
+        |row: usize| all.iter().enumerate().any(|(other, one)| other != row && one.job == all[row].job);
+    let mut alone = Vec::new();
+    for (row, series) in all.iter().enumerate().filter(|(row, _)| has_peers(*row)) {
+        of_series(row, &series.steps, None, &mut alone);
+    }
+    alone.retain(|one| one.stays);
+    let is_shared = |one: &Slower| {
+        let job = |row: usize| all[row].job == all[one.series].job;
+        let near =
+            alone.iter().filter(|other| job(other.series) && other.from.abs_diff(one.from) <= IN_A_ROW);
+        let runs: BTreeSet<usize> = near.map(|other| other.series).collect();
+        runs.len() > 1 && 2 * runs.len() >= (0..all.len()).filter(|row| job(*row)).count()
+    };
+    let shared: Vec<Slower> = alone.iter().filter(|one| is_shared(one)).cloned().collect();
+    shared
 }
 
 /// The first step of the least last part of `beyond`, of three steps or more, that is [`RARE`] beside steps of the same work
@@ -322,6 +352,25 @@ mod tests {
     fn alone(seconds: impl IntoIterator<Item = f64>) -> [Series; 1] {
         let step = |seconds| Step { seconds, beside: false, work: 0.0 };
         [Series { job: "job".into(), run: String::new(), steps: seconds.into_iter().map(step).collect() }]
+    }
+
+    /// Runs of one job that all become longer from a step on, or a part of them.
+    #[test]
+    fn runs_that_become_slower_at_one_step_together_are_all_told() {
+        let mut state = 11;
+        for (slow, told_runs) in [(8, 8), (4, 4), (1, 1), (0, 0)] {
+            let mut all = noisy(8, 0.01, 0.3, &mut state);
+            for (row, series) in all.iter_mut().enumerate() {
+                series.job = "job".into();
+                series.run = format!("run {row}");
+                let longer = series.steps.iter_mut().skip(250).filter(|_| row < slow);
+                longer.for_each(|step| step.seconds *= 1.08);
+            }
+            let found = slower(&all);
+            let runs: BTreeSet<usize> = found.iter().map(|one| one.series).collect();
+            assert_eq!(runs, (0..told_runs).collect(), "{slow} of 8: {found:?}");
+            assert!(found.iter().all(|one| one.from.abs_diff(250) <= 2), "{found:?}");
+        }
     }
 
     #[test]

@@ -400,6 +400,7 @@ fn behind(
     if lags.is_empty() {
         let note = match ahead {
             0 => "RAS: no rank is behind in its communicator, as far as it tells".to_owned(),
+            1 => "RAS: 1 rank is ahead of most; whoever is ahead waits and is not at fault".to_owned(),
             _ => format!("RAS: {ahead} ranks are ahead of most; whoever is ahead waits and is not at fault"),
         };
         return Err(note);
