@@ -209,6 +209,20 @@ fn a_rank_of_which_little_is_given_is_not_taken_for_gone() {
     }
 }
 
+/// Who calls what most do is no majority among three dumps of eight: who left none may have called the other.
+#[test]
+fn a_majority_that_missing_dumps_may_turn_names_nobody() {
+    let rank = |rank: u32| folder(&["bigger", "timeout", &format!("rank_{rank}")]);
+    let log = folder(&["bigger", "log"]);
+    // Rank 5 calls more than the others: of it and two others two are no majority of eight, and with five others five are.
+    for (others, wanted) in [(vec![4, 6], vec![]), (vec![0, 1, 2, 4, 6], vec!["job/5"])] {
+        let mut files: Vec<String> = others.into_iter().chain([5]).map(rank).collect();
+        files.push(log.clone());
+        let (_, answer) = diagnose(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(accused(&answer), wanted, "{answer}");
+    }
+}
+
 /// Names as strings, for comparison.
 trait Names {
     fn map_names(&self) -> Vec<String>;

@@ -133,7 +133,8 @@ fn error_words(code: u32) -> &'static str {
 
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
-    let (mut dead, mut silent, mut apart) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut dead, mut silent) = (BTreeSet::new(), BTreeSet::new());
+    let (mut apart, mut aborted) = (BTreeSet::new(), BTreeSet::new());
     let mut wrong: BTreeMap<u32, BTreeSet<Component>> = BTreeMap::new();
     for communicator in &snapshot.communicators {
         // A number without a process says who it is in the largest communicator alone.
@@ -152,6 +153,9 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
         }
         for rank in &communicator.ranks {
             let RasStatus { init_state, async_error, .. } = rank.status;
+            if rank.status.aborted {
+                aborted.insert(component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks));
+            }
             for code in [init_state, async_error].into_iter().filter(|code| ![0, IN_PROGRESS].contains(code))
             {
                 let who = component(&(rank.host.clone(), rank.pid, rank.gpu), job, ranks);
@@ -177,7 +181,7 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
     let lives = "whether the process lives tells a hang from a crash; a host of which all ranks are silent may have \
                  lost its network";
     tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
-    of_errors(wrong, apart, &mut findings);
+    of_errors(wrong, &apart, &aborted, &mut findings);
     of_states(snapshot, job, ranks, &mut findings);
     findings
 }
@@ -259,10 +263,12 @@ fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
 
 /// Errors by code. One of the rank's own accuses it, where few have one; that others failed follows from whoever is told, and
 /// accuses nobody. A call is refused where it is larger than a peer's, at whichever of the two receives: beside ranks `apart`,
-/// which have called more than most of the same communicator, who reports it is no more than one of a set.
+/// which have called more than most of the same communicator, who reports it is no more than one of a set; and without any, who
+/// has not aborted may be the one that received.
 fn of_errors(
     mut wrong: BTreeMap<u32, BTreeSet<Component>>,
-    apart: BTreeSet<Component>,
+    apart: &BTreeSet<Component>,
+    aborted: &BTreeSet<Component>,
     findings: &mut Vec<Finding>,
 ) {
     const UNTOLD: &str = "ranks that report an asynchronous error";
@@ -299,8 +305,8 @@ fn of_errors(
     }
     let first = lines.remove(0);
     if is_call && !apart.is_subset(&own) {
-        let ahead = seen("ranks that have called more than most of their communicator", &apart);
-        let set: Vec<Component> = own.union(&apart).cloned().collect();
+        let ahead = seen("ranks that have called more than most of their communicator", apart);
+        let set: Vec<Component> = own.union(apart).cloned().collect();
         let few = if set.len() > 4 { (Vec::new(), 0.0) } else { (set, UNLIKE_CALLS) };
         let mut told = finding(Syndrome::Mismatch, few.0, few.1, ahead);
         told.faults = Vec::new();
@@ -313,8 +319,9 @@ fn of_errors(
     }
     // Errors of NCCL show at every rank that talked to the one that failed.
     let many = own.len() > 2;
+    let sure = if is_call && !own.is_subset(aborted) { UNLIKE_CALLS } else { 0.5 };
     let who = if many { Vec::new() } else { own.into_iter().collect() };
-    let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { 0.5 }, first);
+    let mut told = finding(Syndrome::Crash, who, if many { 0.0 } else { sure }, first);
     told.evidence.extend(lines.into_iter().chain(follows));
     told.advice = match is_call {
         true => "NCCL refuses how the program calls it: see that rank's log and program before its host",

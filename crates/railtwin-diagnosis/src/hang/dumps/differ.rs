@@ -11,12 +11,15 @@ pub(super) struct Difference<'a> {
     pub front: &'a DumpedOperation,
     /// Who calls it so, by what they call.
     pub calls: BTreeMap<&'a str, BTreeMap<u32, &'a DumpedOperation>>,
+    /// Ranks of the communicator without a dump, which may have called any of them.
+    unknown: usize,
 }
 
 impl<'a> Difference<'a> {
-    /// What more than half of those who recorded it call, two at least: the others are who differs.
+    /// What more than half of those who recorded it call, two at least, whatever those without a dump may have called: the
+    /// others are who differs.
     pub(super) fn most(&self) -> Option<(&'a str, usize)> {
-        let all: usize = self.calls.values().map(BTreeMap::len).sum();
+        let all = self.calls.values().map(BTreeMap::len).sum::<usize>() + self.unknown;
         let (call, ranks) = self.calls.iter().max_by_key(|(_, ranks)| ranks.len())?;
         (ranks.len() > 1 && 2 * ranks.len() > all).then_some((*call, ranks.len()))
     }
@@ -79,7 +82,10 @@ fn called_unlike<'a>(
             }
         }
         if by_call.len() > 1 {
-            found.push(Difference { front: fronts[&key], calls: by_call });
+            let is_unknown =
+                |rank: &&u32| !picture.dumps.contains_key(rank) || picture.of.unsure.contains(rank);
+            let unknown = picture.of.groups[key.0].ranks.iter().filter(is_unknown).count();
+            found.push(Difference { front: fronts[&key], calls: by_call, unknown });
         }
     }
     found

@@ -17,6 +17,8 @@ pub const ENDED: &str = "ended with ";
 const ALONE: f64 = 0.85;
 /// Processes that are told one by one.
 const TOLD_MOST: usize = 8;
+/// SIGABRT, by which PyTorch's watchdog ends its own process.
+const ABORT: i32 = 6;
 /// The status with which Python ends for any exception, those of victims too.
 const OF_ANY_EXCEPTION: i32 = 1;
 
@@ -65,8 +67,26 @@ const OF_ENDS: [&str; 6] = [
     "eoferror",
 ];
 
+/// Classes of Python itself that no end of another process brings about, whatever they say.
+const OF_PROGRAMS: [&str; 14] = [
+    "assertionerror",
+    "attributeerror",
+    "filenotfounderror",
+    "importerror",
+    "indexerror",
+    "keyerror",
+    "memoryerror",
+    "modulenotfounderror",
+    "nameerror",
+    "notimplementederror",
+    "permissionerror",
+    "typeerror",
+    "unicodedecodeerror",
+    "valueerror",
+];
+
 /// Signals that a launcher or a person sends, and those with which PyTorch's watchdog ends its own process.
-const SENT: [i32; 5] = [1, 2, 6, 10, 15];
+const SENT: [i32; 5] = [1, 2, ABORT, 10, 15];
 
 /// How a process ended.
 struct End {
@@ -86,32 +106,29 @@ pub(super) fn of_ends(
     let roots = Roots::of(events);
     let mut ends: BTreeMap<Component, End> = BTreeMap::new();
     let chains = last_chains(events, logs);
-    let victims = chains.values().any(|chain| chain.iter().any(|(_, text, _)| is_of_others(text)));
-    let died =
-        victims || roots.any || logs.iter().any(|(_, log)| !log.timeouts.is_empty()) || has_closed(events);
+    let has_timeouts = logs.iter().any(|(_, log)| !log.timeouts.is_empty());
     for (said, code) in &roots.told {
         let (file, event) = said;
         let is_signal = *code < 0 && !SENT.contains(&-code);
-        // Each host has a root cause of its own: beside others a status may be what a victim ends with.
-        let has_none = match *code {
-            OF_ANY_EXCEPTION => chains.is_empty(),
-            _ => event.rank.is_none_or(|rank| !chains.contains_key(&rank)),
-        };
-        let is_status = *code > 0 && roots.told.len() == 1 && has_none;
-        if !is_signal && !is_status {
+        // Each host has a root cause of its own: beside others a status may be what a victim ends with, and so is the signal with
+        // which a watchdog ends its process. An exception of the same rank tells more.
+        let has_none = event.rank.is_none_or(|rank| !chains.contains_key(&rank));
+        let is_told = has_none && roots.told.len() == 1 && !(*code == -ABORT && has_timeouts);
+        if !is_signal && !is_told {
             continue;
         }
-        let how = if is_signal {
-            format!("signal {}{}", -code, signal_name(-code))
-        } else {
-            format!("status {code}")
+        let how = match code {
+            code if *code < 0 => format!("signal {}{}", -code, signal_name(-code)),
+            code => format!("status {code}"),
         };
         let Some(component) = who.process_of(event, job) else { continue };
         let said = vec![format!("{ENDED}{how} ({file}:{})", event.line)];
-        let is_own = is_signal || *code != OF_ANY_EXCEPTION;
-        ends.insert(component, End { said, is_own, is_signal });
+        // Victims end with a status of 1, too, and by signals that are sent.
+        let is_own = is_signal || *code > OF_ANY_EXCEPTION;
+        ends.insert(component, End { said, is_own, is_signal: *code < 0 });
     }
-    let by_signal = ends.values().any(|end| end.is_signal);
+    let by_signal = ends.values().any(|end| end.is_own && end.is_signal);
+    let has_closed = has_closed(&chains, events);
     for (rank, chain) in &chains {
         // What came of the end of another follows from it, whatever the process makes of it.
         if chain.iter().any(|(_, text, _)| is_of_others(text)) {
@@ -124,7 +141,8 @@ pub(super) fn of_ends(
             .rev()
             .map(|((file, event), text, _)| format!("{ENDED}{text} ({file}:{})", event.line));
         let is_end = chain.iter().any(|(_, text, _)| is_of_an_end(text));
-        let is_own = died && !is_end && !roots.is_another(*rank);
+        let died = has_closed || roots.is_of(*rank);
+        let is_own = died && !is_end && !roots.is_another(*rank, &chains);
         let known = ends.get_mut(&component);
         match known {
             Some(end) => end.said.extend(said),
@@ -202,7 +220,6 @@ fn told(component: Component, end: End, is_alone: bool) -> Finding {
 /// What `torchrun` calls root causes.
 struct Roots<'a> {
     told: Vec<(Said<'a>, i32)>,
-    any: bool,
 }
 
 impl<'a> Roots<'a> {
@@ -213,14 +230,20 @@ impl<'a> Roots<'a> {
                 _ => None,
             })
             .collect();
-        Self { any: !told.is_empty(), told }
+        Self { told }
     }
 
-    /// Whether the only one is another rank, which did not end as victims do.
-    fn is_another(&self, rank: u32) -> bool {
+    /// Whether one of them is this rank.
+    fn is_of(&self, rank: u32) -> bool {
+        self.told.iter().any(|((_, event), _)| event.rank == Some(rank))
+    }
+
+    /// Whether the only one is another rank that did not end as victims do, or of which no exception is told.
+    fn is_another(&self, rank: u32, chains: &BTreeMap<u32, Vec<Excepted<'_>>>) -> bool {
         match &self.told[..] {
             [((_, event), code)] => {
-                event.rank != Some(rank) && *code != OF_ANY_EXCEPTION && !SENT.contains(&-code)
+                let is_silent = event.rank.is_some_and(|root| !chains.contains_key(&root));
+                event.rank != Some(rank) && (is_silent || *code != OF_ANY_EXCEPTION && !SENT.contains(&-code))
             }
             _ => false,
         }
@@ -260,14 +283,25 @@ fn last_chains<'a>(events: &[Said<'a>], logs: &[(String, ClusterLog)]) -> BTreeM
     chains
 }
 
-/// Whether some process saw another close its connection.
-fn has_closed(events: &[Said<'_>]) -> bool {
-    events.iter().any(|(_, event)| matches!(event.what, LogSays::Nccl(NcclEvent::Closed { .. })))
+/// Whether some process saw another close its connection: one ended. Who only waited until its time was over saw no end.
+fn has_closed(chains: &BTreeMap<u32, Vec<Excepted<'_>>>, events: &[Said<'_>]) -> bool {
+    const CLOSED: [&str; 6] =
+        ["closed", "reset", "remote process", "remoteerror", "broken pipe", "connection was"];
+    let is_closed = |text: &str| {
+        let small = text.to_ascii_lowercase();
+        is_of_others(text) && CLOSED.iter().any(|words| small.contains(words))
+    };
+    chains.values().flatten().any(|(_, text, _)| is_closed(text))
+        || events.iter().any(|(_, event)| matches!(event.what, LogSays::Nccl(NcclEvent::Closed { .. })))
 }
 
 /// Whether an exception follows from the end of another process. Errors of CUDA are told by themselves.
 fn is_of_others(text: &str) -> bool {
     let small = text.to_ascii_lowercase();
+    let class = small.split(':').next().unwrap_or(&small);
+    if OF_PROGRAMS.contains(&class) {
+        return false;
+    }
     small.contains("cuda error: ") || OF_OTHERS.iter().any(|words| small.contains(words))
 }
 
@@ -285,6 +319,8 @@ fn signal_name(signal: i32) -> &'static str {
         8 => " (SIGFPE)",
         9 => " (SIGKILL)",
         11 => " (SIGSEGV)",
+        6 => " (SIGABRT)",
+        15 => " (SIGTERM)",
         _ => "",
     }
 }
@@ -308,7 +344,9 @@ mod tests {
         for text in [
             "ValueError: sample 5 cannot be decoded",
             "torch.OutOfMemoryError: CUDA out of memory.",
-            "FileNotFoundError: [Errno 2] No such file or directory: '/data/gloomy/shard-1'",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/gloo/shard-1'",
+            "ValueError: invalid process group layout in the config",
+            "KeyError: 'watchdog'",
             "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.",
         ] {
             assert!(!is_of_others(text) && !is_of_an_end(text), "{text}");
