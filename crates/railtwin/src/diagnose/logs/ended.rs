@@ -3,7 +3,7 @@
 //! When one ends its peers see their connections close, run out of time, or are ended by whoever began them. Their exceptions
 //! and statuses follow, whatever order the lines are in. A stack may be of an exception that was caught: one is taken for an end
 //! where something else shows that the job died, and the last one of its process.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Syndrome};
@@ -131,16 +131,14 @@ pub(super) fn of_ends(
     let has_closed = has_closed(&chains, events);
     for (rank, chain) in &chains {
         // What came of the end of another follows from it, whatever the process makes of it.
-        if chain.iter().any(|(_, text, _)| is_of_others(text)) {
+        if chain.iter().any(|(_, text)| is_of_others(text)) {
             continue;
         }
-        let Some((_, event)) = chain.last().map(|(said, ..)| said) else { continue };
+        let Some((_, event)) = chain.last().map(|(said, _)| said) else { continue };
         let Some(component) = who.process_of(event, job) else { continue };
-        let said = chain
-            .iter()
-            .rev()
-            .map(|((file, event), text, _)| format!("{ENDED}{text} ({file}:{})", event.line));
-        let is_end = chain.iter().any(|(_, text, _)| is_of_an_end(text));
+        let said =
+            chain.iter().rev().map(|((file, event), text)| format!("{ENDED}{text} ({file}:{})", event.line));
+        let is_end = chain.iter().any(|(_, text)| is_of_an_end(text));
         let died = has_closed || roots.is_of(*rank);
         let is_own = died && !is_end && !roots.is_another(*rank, &chains);
         let known = ends.get_mut(&component);
@@ -177,8 +175,8 @@ pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
         .flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event)))
         .collect();
     let mut chains = last_chains(&events, logs);
-    chains.retain(|_, chain| chain.iter().any(|(_, text, _)| is_of_others(text)));
-    let ((file, event), text, _) = *chains.values().next()?.last()?;
+    chains.retain(|_, chain| chain.iter().any(|(_, text)| is_of_others(text)));
+    let ((file, event), text) = *chains.values().next()?.last()?;
     let names: Vec<String> = chains.keys().take(TOLD_MOST).map(u32::to_string).collect();
     let more = if chains.len() > names.len() { ", …" } else { "" };
     let what = format!(
@@ -209,8 +207,9 @@ fn told(component: Component, end: End, is_alone: bool) -> Finding {
     let line = |what| Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "" };
     one.evidence = end.said.into_iter().take(4).map(line).collect();
     one.syndrome = Syndrome::Crash;
-    one.advice = match end.is_signal {
+    one.advice = match end.is_signal && end.is_own {
         true => "its process ended by itself, the others follow: the kernel's log of its host tells why (memory, a fault)",
+        false if end.is_signal => "its process was sent a signal: see who ended it, and its log before that",
         false => "its process ended by itself, the others follow: see the stack in its log",
     }
     .into();
@@ -250,36 +249,28 @@ impl<'a> Roots<'a> {
     }
 }
 
-/// A line of an exception, the exception, and where its line stands among all.
-type Excepted<'a> = (Said<'a>, &'a str, usize);
+/// A line of an exception, and the exception.
+type Excepted<'a> = (Said<'a>, &'a str);
 
 /// The last exceptions of each rank that belong together: what was before was caught, and so was what a rank tells of before it
 /// goes on.
 fn last_chains<'a>(events: &[Said<'a>], logs: &[(String, ClusterLog)]) -> BTreeMap<u32, Vec<Excepted<'a>>> {
     let mut chains: BTreeMap<u32, Vec<Excepted<'a>>> = BTreeMap::new();
-    for (row, &(file, event)) in events.iter().enumerate() {
+    for &(file, event) in events {
         let (LogSays::Exception { text, joined }, Some(rank)) = (&event.what, event.rank) else { continue };
         let chain = chains.entry(rank).or_default();
         if !joined {
             chain.clear();
         }
-        chain.push(((file, event), text, row));
+        chain.push(((file, event), text));
     }
     let goes_on = |rank: u32, (file, event): Said<'_>| {
-        let log = logs.iter().find(|(name, _)| name == file).map(|(_, log)| log);
-        let later: BTreeSet<u64> = (log.iter().flat_map(|log| &log.timeouts))
-            .filter(|one| one.rank == Some(rank))
-            .map(|one| one.line)
-            .chain(
-                log.iter()
-                    .flat_map(|log| &log.states)
-                    .filter(|one| one.rank == Some(rank))
-                    .map(|one| one.line),
-            )
-            .collect();
-        later.last().is_some_and(|line| *line > event.line)
+        let of_file = || logs.iter().filter(move |(name, _)| name == file).map(|(_, log)| log);
+        let waited = of_file().flat_map(|log| &log.timeouts).map(|one| (one.rank, one.line));
+        let stood = of_file().flat_map(|log| &log.states).map(|one| (one.rank, one.line));
+        waited.chain(stood).any(|(of, line)| of == Some(rank) && line > event.line)
     };
-    chains.retain(|rank, chain| chain.last().is_some_and(|(said, ..)| !goes_on(*rank, *said)));
+    chains.retain(|rank, chain| chain.last().is_some_and(|(said, _)| !goes_on(*rank, *said)));
     chains
 }
 
@@ -291,7 +282,7 @@ fn has_closed(chains: &BTreeMap<u32, Vec<Excepted<'_>>>, events: &[Said<'_>]) ->
         let small = text.to_ascii_lowercase();
         is_of_others(text) && CLOSED.iter().any(|words| small.contains(words))
     };
-    chains.values().flatten().any(|(_, text, _)| is_closed(text))
+    chains.values().flatten().any(|(_, text)| is_closed(text))
         || events.iter().any(|(_, event)| matches!(event.what, LogSays::Nccl(NcclEvent::Closed { .. })))
 }
 
