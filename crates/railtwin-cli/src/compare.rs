@@ -3,7 +3,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin::headline::of_two;
+use railtwin::headline::{Headline, of_two};
 use railtwin::report::page;
 use railtwin_store::compare::{Comparison, FigureComparison, Side, TableComparison};
 use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
     let infos = [&infos[0], &infos[1]];
     let engines = Engines::of([&left, &right], infos).map_err(unreadable)?;
     let headline = of_two(infos[0], infos[1]);
-    let text = both_on_a_page(args, infos, headline.as_deref(), streams)?;
+    let text = both_on_a_page(args, infos, headline.as_ref(), streams)?;
     let path = match &text {
         Some(text) => {
             let path = args.report.clone().unwrap_or_else(|| default_path(&args.left, &args.right));
@@ -59,13 +59,14 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
     };
     if args.json {
         let mut value = serde_json::to_value(&comparison).expect("text and numbers are JSON");
-        value["headline"] = json!(headline);
+        value["headline"] = json!(headline.as_ref().map(|headline| &headline.text));
+        value["evidence"] = json!(headline.as_ref().map_or(&[][..], |headline| &headline.evidence));
         value["same_results"] = json!(comparison.same_results());
         value["report"] = json!(path);
         value["engines"] = json!(engines.as_ref().map(Engines::json));
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;
     } else {
-        let said = Said { headline: headline.as_deref(), engines: engines.as_ref(), page: path.as_deref() };
+        let said = Said { headline: headline.as_ref(), engines: engines.as_ref(), page: path.as_deref() };
         write_text(&comparison, &said, args.brief, streams.out)?;
     }
     Ok(())
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
 fn both_on_a_page(
     args: &CompareArgs,
     infos: [&RunInfo; 2],
-    headline: Option<&str>,
+    headline: Option<&Headline>,
     streams: &mut Streams<'_>,
 ) -> Result<Option<String>, CliError> {
     let mut runs = Vec::new();
@@ -105,7 +106,8 @@ fn both_on_a_page(
         runs.push(run);
     }
     if let Some(headline) = headline {
-        runs[1]["headline"] = json!(headline);
+        runs[1]["headline"] = json!(headline.text);
+        runs[1]["evidence"] = json!(headline.evidence);
     }
     note_stand_in(streams)?;
     Ok(Some(page(&format!("{} and {}", infos[0].name, infos[1].name), &runs)))
@@ -121,7 +123,7 @@ fn default_path(left: &Path, right: &Path) -> PathBuf {
 
 /// What is said of both runs beside figures and tables.
 struct Said<'a> {
-    headline: Option<&'a str>,
+    headline: Option<&'a Headline>,
     engines: Option<&'a Engines>,
     page: Option<&'a Path>,
 }
@@ -139,7 +141,10 @@ fn write_text(
         writeln!(out, "{}", engines.text())?;
     }
     if let Some(headline) = said.headline {
-        writeln!(out, "{headline}")?;
+        writeln!(out, "{}", headline.text)?;
+        for line in &headline.evidence {
+            writeln!(out, "  {line}")?;
+        }
     }
     let mut figures = TextTable::default();
     figures.row(["figure", "A", "B", "B - A", "(B - A) / A"].map(str::to_owned));

@@ -215,6 +215,7 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
                 "name": point.info.name,
                 "run_id": point.info.run_id,
                 "headline": point.info.headline,
+                "evidence": point.info.evidence,
                 "folder": point.folder,
                 "figures": object(&point.info.figures),
                 "assumed": railtwin::assumed::of_info(&point.info),
@@ -277,6 +278,9 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
         }
         if !point.info.headline.is_empty() {
             writeln!(out, "{}", point.info.headline)?;
+        }
+        for line in &point.info.evidence {
+            writeln!(out, "  {line}")?;
         }
         let mut table = TextTable::default();
         let has_jobs = railtwin::figures::of_a_run(&point.info.figures);

@@ -89,9 +89,12 @@ pub struct RunInfo {
     pub version: String,
     /// How far the run has come.
     pub status: Status,
-    /// The answer in words; empty while the run goes on, and where nothing was simulated.
+    /// The answer in at most thirty words; empty while the run goes on, and where nothing was simulated.
     #[serde(default)]
     pub headline: String,
+    /// What supports the headline: one sentence each, the most important first.
+    #[serde(default)]
+    pub evidence: Vec<String>,
     /// What the reader of the results ought to know.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -119,6 +122,7 @@ impl RunInfo {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status: Status::Running,
             headline: String::new(),
+            evidence: Vec::new(),
             warnings: Vec::new(),
             counters: BTreeMap::new(),
             figures: Vec::new(),
@@ -136,6 +140,7 @@ impl RunInfo {
         [&mut self.run_id, &mut self.case_hash, &mut self.name, &mut self.engine, &mut self.version]
             .into_iter()
             .chain([&mut self.headline])
+            .chain(&mut self.evidence)
             .chain(&mut self.warnings)
             .for_each(clean);
         for figure in &mut self.figures {

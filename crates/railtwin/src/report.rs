@@ -94,7 +94,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let mut payload = json!({
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
-        "headline": info.headline, "warnings": info.warnings, "figures": figures,
+        "headline": info.headline, "evidence": info.evidence, "warnings": info.warnings, "figures": figures,
         "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
         "incidents": incidents(case, log),

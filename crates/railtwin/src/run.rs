@@ -199,7 +199,8 @@ impl Run {
                 info.counters.insert("telemetry_messages".into(), run.seen[1]);
             }
             let findings = telemetry.as_ref().map_or(&[][..], |run| &run.findings);
-            info.headline = headline::of_run(&info.name, &info.figures, case, &done, findings);
+            let answer = headline::of_run(&info.name, &info.figures, case, &done, findings);
+            (info.headline, info.evidence) = (answer.text, answer.evidence);
             simulation = Some(done);
         }
         info.status = Status::Complete;

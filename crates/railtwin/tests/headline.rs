@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use railtwin::headline::of_two;
 use railtwin::{Question, Run};
 use railtwin_engine::IncidentKind;
+use railtwin_store::RunInfo;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -21,6 +22,11 @@ fn points(scenario: &str) -> Vec<Run> {
 fn run(text: &str) -> Run {
     let question = Question::of_text("a.toml", text, Path::new("."));
     Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ())
+}
+
+/// The headline and its evidence lines in one line.
+fn all_of(info: &RunInfo) -> String {
+    std::iter::once(&info.headline).chain(&info.evidence).cloned().collect::<Vec<_>>().join(" ")
 }
 
 /// Two leaves with `uplinks` each and one host under each, 1 MB from one to the other.
@@ -83,7 +89,7 @@ fn pauses_come_before_the_bandwidth() {
 #[test]
 fn equal_runs_are_said_to_be_the_same() {
     let [a, b] = ["a", "b"].map(|name| run(&pair(name, "")).info);
-    let text = of_two(&a, &b).unwrap();
+    let text = of_two(&a, &b).unwrap().text;
     assert!(text.starts_with("a and b come to the same: "), "{text}");
     assert!(!text.contains(" 0.0 %") && !text.contains("slower") && !text.contains("faster"), "{text}");
 }
@@ -96,7 +102,7 @@ fn the_bubble_is_told_and_one_draw_is_not() {
     let run = run(text);
     let idle = run.figure("exposed_idle").unwrap();
     assert!(idle > 0.2 * run.figure("step_time").unwrap(), "{idle}");
-    let headline = &run.info.headline;
+    let headline = &all_of(&run.info);
     let words = format!("computing, {} idle", railtwin::headline::numbers::time(idle));
     assert!(headline.contains(&words), "{headline}");
     assert!(!headline.contains("draw"), "{headline}");
@@ -118,15 +124,15 @@ fn a_fault_comes_before_the_result() {
 #[test]
 fn where_ports_are_full_and_uplinks_half_empty_the_balancer_does_not_matter() {
     let text = pair("full", "").replace("uplinks = 1", "uplinks = 1\nuplink_capacity = \"1600 Gbps\"");
-    let headline = run(&text.replace("1 MB", "10 GB")).info.headline;
+    let headline = all_of(&run(&text.replace("1 MB", "10 GB")).info);
     let end =
         "NIC ports are the limit at 100.0 %; leaf uplinks reach 25.0 %: the balancer does not matter here.";
     assert!(headline.ends_with(end), "{headline}");
     // A kilobyte spends its time on the way.
-    let short = run(&text.replace("1 MB", "1 kB")).info.headline;
+    let short = all_of(&run(&text.replace("1 MB", "1 kB")).info);
     assert!(short.contains("Latency is the limit: hops take "), "{short}");
     // Uplinks of a quarter of the NIC.
-    let thin = run(&text.replace("1600 Gbps", "100 Gbps").replace("1 MB", "10 GB")).info.headline;
+    let thin = all_of(&run(&text.replace("1600 Gbps", "100 Gbps").replace("1 MB", "10 GB")).info);
     assert!(thin.contains("Leaf uplinks are the limit at 100.0 %; NIC ports reach 25.0 %"), "{thin}");
 }
 
@@ -220,7 +226,7 @@ fn every_number_of_a_headline_is_found_in_the_run() {
     for scenario in scenarios {
         let runs = points(&scenario);
         for run in &runs {
-            let (all, headline) = (findable(run), &run.info.headline);
+            let (all, headline) = (findable(run), all_of(&run.info));
             let text = headline.strip_prefix(&format!("{}: ", run.info.name)).unwrap();
             for (number, unit) in numbers(text) {
                 let (value, off) = value(&number, &unit);
@@ -232,7 +238,8 @@ fn every_number_of_a_headline_is_found_in_the_run() {
         }
         // Two runs of one scenario: percentages and differences are of figures of both.
         for two in runs.windows(2) {
-            let Some(text) = of_two(&two[0].info, &two[1].info) else { continue };
+            let Some(answer) = of_two(&two[0].info, &two[1].info) else { continue };
+            let text = std::iter::once(answer.text).chain(answer.evidence).collect::<Vec<_>>().join(" ");
             let mut all = [findable(&two[0]), findable(&two[1])].concat();
             let pairs = two[0]
                 .info

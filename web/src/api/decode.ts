@@ -103,6 +103,7 @@ function decodeRun(value: unknown, at: string): Run {
     case_hash: text(run, "case_hash", at),
     version: text(run, "version", at),
     headline: text(run, "headline", at),
+    evidence: "evidence" in run ? list(run, "evidence", at, textItem) : [],
     warnings: list(run, "warnings", at, textItem),
     figures: list(run, "figures", at, decodeFigure),
     exposed: list(run, "exposed", at, decodeExposed),

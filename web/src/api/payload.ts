@@ -62,6 +62,8 @@ export interface WireRun {
   case_hash: string;
   version: string;
   headline: string;
+  /** What supports the headline, one sentence each; absent in reports of earlier versions. */
+  evidence?: string[];
   warnings: string[];
   figures: Figure[];
   exposed: Exposed[];
@@ -425,6 +427,8 @@ export interface Run {
   case_hash: string;
   version: string;
   headline: string;
+  /** What supports the headline, one sentence each. */
+  evidence: string[];
   warnings: string[];
   figures: Figure[];
   exposed: Exposed[];

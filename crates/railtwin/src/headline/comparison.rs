@@ -10,6 +10,7 @@ use railtwin_workload::Plan;
 use super::binds::binds;
 use super::evidence::rank;
 use super::known::Known;
+use super::lines::Headline;
 use super::numbers::{shown, time, whole};
 use super::trouble::{faults, packets};
 use super::words::clause;
@@ -137,7 +138,7 @@ impl<'a> Side<'a> {
 }
 
 /// The headline of two runs, `before` and `after`; none where they have nothing in common to hold against each other.
-pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
+pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<Headline> {
     if before.name == after.name {
         // As the page calls them.
         return of_two(before, &RunInfo { name: format!("{} (2)", after.name), ..after.clone() });
@@ -146,7 +147,7 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
     let [a, b] = &sides;
     let [name_a, name_b] = [&before.name, &after.name];
     if let Some(text) = without_an_end(&sides) {
-        return Some(text);
+        return Some(Headline::of("", &[text]));
     }
     let mut sentences = Vec::new();
     for (side, other) in [(b, a), (a, b)] {
@@ -154,13 +155,13 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
         let own: Vec<String> =
             side.troubles().into_iter().filter(|trouble| !others.contains(trouble)).take(1).collect();
         if let [worst] = &own[..] {
-            sentences.push(format!("{}: {worst}.", side.info.name));
+            sentences.push(format!("{}: {worst}", side.info.name));
         }
     }
     if a.work() != b.work() {
         let each = [a, b].map(|side| format!("{} asks {}", side.info.name, side.work().join(" and ")));
-        sentences.push(format!("Different questions, so no percentage: {}.", each.join(", ")));
-        return Some(sentences.join(" "));
+        sentences.push(format!("Different questions, so no percentage: {}", each.join(", ")));
+        return Some(Headline::of("", &sentences));
     }
     // The worst job of the second run, and the same job of the first.
     let pick = |name: &'static str| {
@@ -177,12 +178,12 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
     let job = prefix.strip_suffix('.').map_or(String::new(), |job| format!(" in job {job}"));
     match verdict([a, b], &prefix, old, new) {
         Verdict::Same => {
-            sentences.push(format!("{name_a} and {name_b} come to the same{job}: {} {what}.", values[0]))
+            sentences.push(format!("{name_a} and {name_b} come to the same{job}: {} {what}", values[0]))
         }
         Verdict::Noise(draws) => {
             let draws = draws.map_or(String::new(), |draws| format!(" of {} draws", whole(draws)));
             sentences.push(format!(
-                "No difference between {name_a} and {name_b}{job} beyond the noise{draws}: {} and {} {what}.",
+                "No difference between {name_a} and {name_b}{job} beyond the noise{draws}: {} and {} {what}",
                 values[0], values[1]
             ));
         }
@@ -197,13 +198,13 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<String> {
             } else {
                 format!("{name_b} takes {share} {more} time a step than {name_a}{job}")
             };
-            sentences.push(format!("{text}: {} instead of {}{saved}.", values[1], values[0]));
+            sentences.push(format!("{text}: {} instead of {}{saved}", values[1], values[0]));
         }
     }
     // Figures of what faults cost are there where anything broke.
     let faulty = b.known().largest("stall_time").is_some();
-    sentences.extend(binds(&b.known(), faulty).map(|binds| format!("{name_b}: {binds}.")));
-    Some(sentences.join(" "))
+    sentences.extend(binds(&b.known(), faulty).map(|binds| format!("{name_b}: {binds}")));
+    Some(Headline::of("", &sentences))
 }
 
 /// What is said where one run, or both, have no end: never a percentage.
@@ -216,12 +217,12 @@ fn without_an_end(sides: &[Side<'_>; 2]) -> Option<String> {
     };
     match standing {
         [None, None] => None,
-        [Some(x), Some(y)] => Some(format!("Neither run has an end to compare: {a} {x}, {b} {y}.")),
+        [Some(x), Some(y)] => Some(format!("Neither run has an end to compare: {a} {x}, {b} {y}")),
         [None, Some(y)] => {
-            Some(format!("{b} {y}{}. A run without an end has no percentage.", has(&sides[0])))
+            Some(format!("{b} {y}{}. A run without an end has no percentage", has(&sides[0])))
         }
         [Some(x), None] => {
-            Some(format!("{a} {x}{}. A run without an end has no percentage.", has(&sides[1])))
+            Some(format!("{a} {x}{}. A run without an end has no percentage", has(&sides[1])))
         }
     }
 }
@@ -290,7 +291,8 @@ mod tests {
     }
 
     fn told(a: &RunInfo, b: &RunInfo) -> String {
-        of_two(a, b).unwrap()
+        let Headline { text, evidence } = of_two(a, b).unwrap();
+        std::iter::once(text).chain(evidence).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -347,7 +349,7 @@ mod tests {
         b.figures.push(Figure::new("step_time", 9.0, "s"));
         assert_eq!(
             told(&a, &b),
-            "b halted (278,984 operations unfinished); a takes 9.930 s a step. A run without an end has no percentage."
+            "b halted (278,984 operations unfinished); a takes 9.930 s a step. A run without an end has no percentage"
         );
         b.figures[2] = Figure::missing("step_time", "s", "halted at 12.5 s");
         assert!(told(&b, &a).starts_with("b has no step time (halted at 12.5 s); a takes 9.930 s a step."));

@@ -8,6 +8,7 @@
 //! * [`step`]: the result; [`life`]: that of weeks.
 //! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
 //! * [`comparison`]: two runs.
+//! * [`lines`]: the headline of at most thirty words, and the evidence below it.
 //! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
 pub mod binds;
 pub mod comparison;
@@ -15,6 +16,7 @@ pub mod evidence;
 pub mod known;
 pub mod life;
 pub mod limits;
+pub mod lines;
 pub mod numbers;
 pub mod step;
 pub mod trouble;
@@ -29,8 +31,9 @@ use evidence::{Evidence, What, rank};
 use known::Known;
 
 pub use comparison::of_two;
+pub use lines::Headline;
 
-/// Pieces of trouble that a headline tells; the others are in tables.
+/// Pieces of trouble that come before the result; the others are the last evidence lines.
 const TROUBLES: usize = 2;
 
 /// The headline of a run by the name of its scenario, its figures and what diagnosis found in its telemetry.
@@ -40,7 +43,7 @@ pub fn of_run(
     case: &Case,
     simulation: &Simulation,
     findings: &[Finding],
-) -> String {
+) -> Headline {
     let jobs = names(case);
     let again = case.work.jobs.iter().filter(|job| job.goes_on_as.is_some()).count();
     let known = Known { figures, jobs: &jobs, again };
@@ -67,7 +70,7 @@ fn names(case: &Case) -> Vec<String> {
 }
 
 /// The headline of evidence and figures.
-fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> String {
+fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> Headline {
     let stands = all.iter().any(|evidence| evidence.what.stands());
     let named = all.iter().any(|e| matches!(&e.what, What::Stands { cause, .. } if cause.is_named()));
     // Of a job that stands it says nothing how long it stood, nor another time what it was that stopped it.
@@ -93,17 +96,16 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
         .enumerate()
         .filter(|(row, e)| jobs_standing < 2 || (*row > 0 && !matches!(e.what, What::Stands { .. })));
     clauses.extend(told.map(|(_, evidence)| words::clause(evidence)));
-    clauses.truncate(TROUBLES);
+    let rest = clauses.split_off(clauses.len().min(TROUBLES));
     let faulty = all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost(_)));
-    let mut sentences = vec![words::sentence(&clauses)];
     // A job that stands has no step time, and what held it is no link that was full.
     if !stands {
-        sentences.push(words::sentence(&life::lived(known)));
-        sentences.push(words::sentence(&[step::result(known, draws)]));
-        sentences.extend(binds::binds(known, faulty).map(|binds| words::sentence(&[binds])));
+        clauses.extend(life::lived(known));
+        clauses.push(step::result(known, draws));
+        clauses.extend(binds::binds(known, faulty));
     }
-    sentences.retain(|sentence| !sentence.is_empty());
-    format!("{name}: {}", sentences.join(" "))
+    clauses.extend(rest);
+    Headline::of(name, &clauses)
 }
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ mod tests {
         let stands = |unfinished| What::Stands { cause: Cause::QueuePair(None), unfinished };
         let all = vec![piece("job a", stands(3), 9.0), piece("job b", stands(5), 4.0)];
         assert_eq!(
-            text("x", all, &known, 1),
+            text("x", all, &known, 1).text,
             "x: 2 of 3 jobs never end, the first of them: job b halted at 4.000 s: a queue pair died; 5 operations \
              stand unfinished."
         );
@@ -139,9 +141,9 @@ mod tests {
         let known = Known { figures: &figures, jobs: &[], again: 0 };
         let paused = piece("links from leaf to NIC", What::Paused { share: 0.5, frames: 15_183 }, 0.0);
         assert_eq!(
-            text("x", vec![paused], &known, 1),
+            text("x", vec![paused], &known, 1).text,
             "x: 15,183 pause frames: links from leaf to NIC stood still for up to 50.0 % of the run. \
-             24.5 Gbps of bus bandwidth. NIC ports are the limit at 95.0 %."
+             24.5 Gbps of bus bandwidth."
         );
     }
 }
