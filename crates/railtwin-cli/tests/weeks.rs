@@ -99,6 +99,29 @@ fn plans_that_change_paths_are_told() {
     assert!(!paths.is_empty() && paths.iter().all(|&moved| moved > 0), "{paths:?}");
 }
 
+/// At most thirty words; GPU utilization is that of the hours, weighted by the GPUs that jobs held, and the slowdown the
+/// mean over jobs that ended.
+fn headline_comes_out_of_the_tables(run: &RunFolder, headline: &str) {
+    assert!(headline.split_whitespace().count() <= 30, "{headline}");
+    let column = |table: &str, name: &str| match run.table(table).unwrap().column(name) {
+        Some(ColumnData::F64(values)) => values.clone(),
+        _ => panic!("no {name}"),
+    };
+    let hours = column("hours", "occupancy").into_iter().zip(column("hours", "gpu_utilization"));
+    let (mut held, mut computing) = (0.0, 0.0);
+    for (occupancy, used) in hours.filter(|(_, used)| used.is_finite()) {
+        (held, computing) = (held + occupancy, computing + occupancy * used);
+    }
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let slowdown = mean(column("jobs", "slowdown").into_iter().filter(|one| one.is_finite()).collect());
+    let number = |before: &str| -> f64 {
+        let behind = headline.split_once(before).unwrap().1;
+        behind.split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!((number("compute for ") / 100.0 - computing / held).abs() < 0.002, "{headline}: {computing} of {held}");
+    assert!((number("run ") - slowdown).abs() < 0.0051, "{headline}: {slowdown}");
+}
+
 #[test]
 fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,6 +139,7 @@ fn a_run_leaves_a_folder_with_what_the_command_cluster_tells() {
     let info = run.info().unwrap();
     assert_eq!((info.status, info.engine.as_str()), (Status::Complete, "cluster"));
     assert!(info.headline.starts_with("Under crux, GPUs compute for "), "{}", info.headline);
+    headline_comes_out_of_the_tables(&run, &info.headline);
     assert!(info.figures.iter().all(|figure| figure.value.is_some() || !figure.reason.is_empty()));
     assert_eq!(run.table_names().unwrap(), ["actions", "contended", "hours", "jobs"]);
     let (jobs, expected) = (run.table("jobs").unwrap(), told["jobs"].as_array().unwrap());

@@ -6,10 +6,14 @@ use railtwin_units::SimTime;
 use railtwin_workload::collective::busbw;
 use railtwin_workload::{OperationId, Work};
 
+use crate::fault_states::{Span, StepTimes};
 use crate::simulate::{Replicate, Simulation};
 
-/// Bits per second of each finished operation of a job without computation; nothing for other jobs.
-pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f64> + 'a {
+/// Bits per second, start and end of each finished operation of a job without computation; nothing for other jobs.
+pub fn of_job<'a>(
+    job: &'a JobGraph,
+    log: &'a RunLog,
+) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
     let collectives = job.plan.operations.iter().all(|o| matches!(o.work, Work::Communicate { .. }));
     let length = job.plan.operations.len();
     let total = if collectives { length * job.steps as usize } else { 0 };
@@ -22,11 +26,25 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f6
             return None;
         }
         let ranks = pattern.communicators.iter().map(Vec::len).max()? as u32;
-        let end = log.times.end[id.index()];
-        let seconds = end.since(log.times.start[id.index()]).seconds();
+        let (start, end) = (log.times.start[id.index()], log.times.end[id.index()]);
+        let seconds = end.since(start).seconds();
         let bits = 8.0 * busbw(pattern.collective, ranks, bytes, seconds);
-        (end != SimTime::NEVER && seconds > 0.0).then_some(bits)
+        (end != SimTime::NEVER && seconds > 0.0).then_some((bits, start, end))
     })
+}
+
+/// Bandwidths of the operations of some jobs, each within the leading span of its job ([`StepTimes::lead`]): job, bits
+/// per second.
+pub fn in_lead(replicate: &Replicate, rows: &[usize]) -> Vec<(usize, f64)> {
+    let mut of_job: BTreeMap<usize, Vec<(Span, f64)>> = BTreeMap::new();
+    for &(job, bandwidth, span) in replicate.busbw.iter().filter(|row| rows.contains(&row.0)) {
+        of_job.entry(job).or_default().push((span, bandwidth));
+    }
+    let leads = of_job.into_iter().flat_map(|(job, all)| {
+        let lead = StepTimes::of(all.iter().copied()).lead();
+        all.into_iter().filter(move |one| Some(one.0) == lead).map(move |one| (job, one.1))
+    });
+    leads.collect()
 }
 
 /// NICs over which one communicator of a job leaves a host: its own NIC for each rail, at most what a host has.
@@ -65,7 +83,7 @@ pub fn per_nic(case: &Case, simulation: &Simulation, rows: &[usize]) -> Option<P
     let nics: Vec<f64> = (0..case.work.jobs.len()).map(|job| nics(case, job)).collect();
     let of_replicate = |replicate: &Replicate| {
         let mut of_job: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-        for &(job, bandwidth) in replicate.busbw.iter().filter(|(job, _)| rows.contains(job)) {
+        for (job, bandwidth) in in_lead(replicate, rows) {
             let (sum, count) = of_job.entry(job).or_default();
             (*sum, *count) = (*sum + bandwidth / nics[job], *count + 1.0);
         }

@@ -3,11 +3,13 @@
 //! Every moment of a lane belongs to one axis: to computation while the lane computes; else to the axis of the
 //! communication in flight on that lane (tp, ep, dp, dp_ep in this order); else to pp while a message for the
 //! lane is on its way; else to storage while it writes or reads there; else it is idle, the pipeline's bubble. Times
-//! are means over the lanes of a job and over its steps that ended, so the parts add up to the mean duration of those
-//! steps: the step time.
-use railtwin_engine::{JobGraph, OperationTimes, WorkGraph};
+//! are means over the lanes of a job and over its steps within one state of faults, so the parts add up to the mean
+//! duration of those steps: the step time.
+use railtwin_engine::{Case, JobGraph, OperationTimes, RunLog, WorkGraph};
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, OperationId, Work};
+
+use crate::fault_states::{FaultStates, StepTimes};
 
 /// One axis of one job.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -53,10 +55,25 @@ pub fn steps_of(job: &JobGraph, times: &OperationTimes) -> Vec<(u32, SimTime, Si
     steps
 }
 
-/// Splits the time of the lanes of a job, as the mean over its steps that ended; nothing where none did.
-pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<AxisTime> {
+/// Splits the time of the lanes of a job, as the mean over the steps of its leading span ([`StepTimes::lead`]), so that
+/// the parts add up to its step time; nothing where there are none.
+pub fn in_lead(case: &Case, job: usize, log: &RunLog, states: &FaultStates) -> Vec<AxisTime> {
+    let Some(graph) = case.work.jobs.get(job) else { return Vec::new() };
+    let mut steps = steps_of(graph, &log.times);
+    let span = |step: &(u32, SimTime, SimTime)| states.span(job, step.1, step.2);
+    let lead = StepTimes::of(steps.iter().map(|step| (span(step), 0.0))).lead();
+    steps.retain(|step| Some(span(step)) == lead);
+    of_steps(&case.work, job, &log.times, &steps)
+}
+
+/// Splits the time of the lanes of a job, as the mean over `steps`; nothing without steps.
+fn of_steps(
+    work: &WorkGraph,
+    job: usize,
+    times: &OperationTimes,
+    steps: &[(u32, SimTime, SimTime)],
+) -> Vec<AxisTime> {
     let Some(graph) = work.jobs.get(job) else { return Vec::new() };
-    let steps = steps_of(graph, times);
     if steps.is_empty() {
         return Vec::new();
     }
@@ -73,7 +90,7 @@ pub fn exposed(work: &WorkGraph, job: usize, times: &OperationTimes) -> Vec<Axis
     let receivers = receivers(work, job);
     let length = graph.plan.operations.len();
     let mut ended = vec![false; graph.steps as usize];
-    for &(step, ..) in &steps {
+    for &(step, ..) in steps {
         ended[step as usize] = true;
     }
     for i in 0..length * graph.steps as usize {
@@ -181,7 +198,7 @@ mod tests {
         work.push("job".into(), SimTime::ZERO, builder.finish(), 1);
         let ns = |list: [u64; 4]| list.map(SimTime::from_ns).to_vec();
         let times = OperationTimes { start: ns([0, 0, 14, 20]), end: ns([10, 14, 20, 25]) };
-        let parts = exposed(&work, 0, &times);
+        let parts = of_steps(&work, 0, &times, &steps_of(&work.jobs[0], &times));
         let of = |axis| parts.iter().find(|part| part.axis == axis).map_or(0.0, |part| part.exposed * 1e9);
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
         // Lane a: 10 compute, 4 tp alone, 11 idle. Lane b: 14 idle, 6 pp, 5 compute.

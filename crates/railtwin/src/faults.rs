@@ -2,28 +2,33 @@
 use std::collections::BTreeMap;
 
 use railtwin_engine::{Case, IncidentKind, RunLog};
-use railtwin_records::fault::{FaultKind, Truth};
+use railtwin_records::fault::FaultKind;
 use railtwin_scenario::{Scenario, expected_faults};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Plan, Work};
 
-use crate::figures::declared::{job as declared, network};
-use crate::simulate::Simulation;
-use crate::stops::{Cause, Stop, moment};
+use crate::fault_states::{Span, StepTimes, stalls};
+use crate::figures::declared::{Declared, job as declared, network};
+use crate::simulate::{Replicate, Simulation};
+use crate::stops::{Cause, moment};
 
-/// How one job fared. What has no value says why.
+/// Why nothing can be held against a state before the faults.
+const NO_CHANGE: &str = "no fault begins or ends within the run";
+
+/// What faults cost one job in one replicate. What has no value says why.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fared {
     /// Seconds in which a queue pair waited.
     pub stall: f64,
-    /// 1 − throughput after the fault over before, in steps that neither stalled nor saw a repair; 1 of a job that
-    /// never moves again.
+    /// 1 − throughput under the fault over before, in steps of one state; 1 of a job that never moves again.
     pub loss: Result<f64, String>,
     /// Throughput of the last step over before the fault; 0 of a job that never moves again.
     pub at_end: Result<f64, String>,
     /// Seconds that steps took longer than those before the fault; none of a job that did not end.
     pub lost: Result<f64, String>,
+    /// The same over the time from the first fault to the end of the last step.
+    pub lost_share: Result<f64, String>,
     /// Mean seconds of a step before the fault.
     pub before: Result<f64, String>,
 }
@@ -48,31 +53,62 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
         return Costs::default();
     }
     let chosen = &simulation.replicates[simulation.chosen as usize];
-    let own = chosen.steps.iter().filter(|step| step.0 == row);
-    let own: Vec<(SimTime, SimTime)> = own.map(|step| (step.2, step.2 + step.3)).collect();
     let job = &case.work.jobs[row];
-    let fared = fared((row as u32, job.until), &own, &simulation.log, &case.truths, chosen.stops[row]);
-    let plan = &job.plan;
-    let end = simulation.log.end.seconds();
-    let lost_share = match &fared.lost {
-        Ok(_) if end <= 0.0 => Err("the run takes no time".to_owned()),
-        lost => lost.clone().map(|lost| lost / end),
-    };
-    let computing = fared.before.clone().map(|before| 1.0 - computing(plan) / before);
+    let log = &simulation.log;
+    let fared = fared(chosen, row, &stalls((row as u32, job.until), log));
+    let computing = fared.before.clone().map(|before| 1.0 - computing(&job.plan) / before);
     let note = "replicates in which a queue pair died";
+    let mut rest = of_states(chosen, row);
+    rest.extend([
+        declared::THROUGHPUT_LOSS.given(fared.loss, "steps within one state of faults against those before"),
+        declared::THROUGHPUT_AT_END.given(fared.at_end, "last step against those before the fault"),
+        declared::TIME_LOST.given(fared.lost, "what steps took longer than those before the fault"),
+        declared::NOT_COMPUTING_BEFORE_FAULT.given(computing, "of a step, not computing, busiest lane"),
+    ]);
+    let share = "of the time from the first fault to the end of the last step";
     Costs {
         lead: vec![
             declared::HALTED.figure(halted as f64, note),
             declared::STALL_TIME.figure(fared.stall, "time in which a queue pair waited"),
-            declared::TIME_LOST_SHARE.given(lost_share, "of the whole run"),
+            declared::TIME_LOST_SHARE.given(fared.lost_share, share),
         ],
-        rest: vec![
-            declared::THROUGHPUT_LOSS.given(fared.loss, "steps after the fault against those before it"),
-            declared::THROUGHPUT_AT_END.given(fared.at_end, "last step against those before the fault"),
-            declared::TIME_LOST.given(fared.lost, "what steps took longer than those before the fault"),
-            declared::NOT_COMPUTING_BEFORE_FAULT.given(computing, "of a step, not computing, busiest lane"),
-        ],
+        rest,
     }
+}
+
+/// Step times of a job by the state of faults that its steps lie in; nothing where the state of the run never changes.
+fn of_states(chosen: &Replicate, row: usize) -> Vec<Figure> {
+    let Some(change) = chosen.first_change else { return Vec::new() };
+    let times = chosen.step_times(row);
+    let mut figures = Vec::new();
+    let mut push = |of: Declared, value: Option<(f64, usize)>, words: &str| {
+        let Some((seconds, count)) = value else { return };
+        let noun = if count == 1 { "step" } else { "steps" };
+        figures.push(of.figure(seconds, &format!("{count} {noun} {words}")));
+    };
+    let before = format!("that ended before the fault at {}", moment(change));
+    push(declared::STEP_TIME_BEFORE_FAULT, times.mean(Span::Before), &before);
+    push(declared::STEP_TIME_UNDER_FAULT, times.slowest_under(), "within one state of faults");
+    push(declared::STEP_TIME_HIT, times.longest_hit(), "in which a fault began or ended, or that stalled");
+    push(declared::STEP_TIME_AFTER_REPAIR, times.mean(Span::After), "after all faults ended");
+    let own = chosen.busbw.iter().filter(|operation| operation.0 == row);
+    let bandwidths = StepTimes::of(own.map(|(_, bandwidth, span)| (*span, *bandwidth)));
+    let note = "operations within one state of faults, of several states the slowest";
+    let mean = |span: Span| bandwidths.mean(span).map(|(mean, _)| mean);
+    let states = [
+        (declared::BUSBW_BEFORE_FAULT, mean(Span::Before), "operations that ended before the first fault"),
+        (declared::BUSBW_UNDER_FAULT, bandwidths.least_under(), note),
+        (declared::BUSBW_HIT, bandwidths.least_hit(), "the slowest in which a fault began or ended, or that stalled"),
+        (declared::BUSBW_AFTER_REPAIR, mean(Span::After), "operations after all faults ended"),
+    ];
+    figures.extend(states.into_iter().filter_map(|(of, value, note)| Some(of.figure(value?, note))));
+    let own = chosen.steps.iter().filter(|step| step.0 == row);
+    let ends = own.clone().map(|step| step.2 + step.3).max();
+    let starts = own.map(|step| step.2).min();
+    if let (Some(start), Some(end), None) = (starts, ends, chosen.stops[row]) {
+        figures.push(declared::JOB_TIME.figure(end.since(start).seconds(), "all steps, whatever happened"));
+    }
+    figures
 }
 
 /// How many faults `[failures]` drew, in all and by kind, beside the mean of its rates; nothing without it.
@@ -107,68 +143,47 @@ fn computing(plan: &Plan) -> f64 {
     lanes.into_iter().fold(0.0, f64::max)
 }
 
-/// How a job fared whose finished steps started and ended at `steps`, in order, and that `stop` kept from its end; beside
-/// its number stands when its processes were ended.
-/// Where no cable broke, faults count from the first that `truths` tells of.
-pub fn fared(
-    job: (u32, SimTime),
-    steps: &[(SimTime, SimTime)],
-    log: &RunLog,
-    truths: &[Truth],
-    stop: Option<Stop>,
-) -> Fared {
-    let times = |wanted: fn(&IncidentKind) -> bool| {
-        log.incidents.iter().filter(move |incident| wanted(&incident.kind)).map(|incident| incident.at)
-    };
-    let fault = times(|kind| matches!(kind, IncidentKind::Down(_))).find(|&at| at > SimTime::ZERO);
-    let repair = times(|kind| matches!(kind, IncidentKind::Up(_))).find(|&at| fault.is_some_and(|f| at > f));
-    let first = truths.iter().filter(|truth| truth.from_ns > 0).min_by_key(|truth| truth.from_ns);
-    let (fault, repair) = match (fault, first) {
-        (None, Some(truth)) => {
-            let until = Some(truth.until_ns).filter(|&until| until < u64::MAX).map(SimTime::from_ns);
-            (Some(SimTime::from_ns(truth.from_ns)), until)
-        }
-        _ => (fault, repair),
-    };
-    let stalls = stalls(job, log);
+/// What faults cost the job in this row of a replicate, whose queue pairs waited in `stalls`.
+pub fn fared(replicate: &Replicate, row: usize, stalls: &[(SimTime, SimTime)]) -> Fared {
+    let stop = replicate.stops[row];
     let stall = stalls.iter().fold(0.0, |sum, (from, until)| sum + until.since(*from).seconds());
-    let span = |step: &&(SimTime, SimTime)| step.1.since(step.0).seconds();
-    let mean = |spans: Vec<f64>| (!spans.is_empty()).then(|| spans.iter().sum::<f64>() / spans.len() as f64);
-    let earlier =
-        |fault: SimTime| mean(steps.iter().filter(|step| step.1 <= fault).map(|s| span(&s)).collect());
-    let before = match fault {
-        None => Err("nothing breaks after the start".to_owned()),
-        Some(fault) => {
-            earlier(fault).ok_or_else(|| format!("no step ended before the fault at {}", moment(fault)))
-        }
+    let times = replicate.step_times(row);
+    let before = match replicate.first_change {
+        None => Err(NO_CHANGE.to_owned()),
+        Some(fault) => times
+            .mean(Span::Before)
+            .map(|(seconds, _)| seconds)
+            .ok_or_else(|| format!("no step ended before the fault at {}", moment(fault))),
     };
-    let (fault, mean_before) = match (fault, &before) {
+    let (fault, mean_before) = match (replicate.first_change, &before) {
         (Some(fault), Ok(before)) => (fault, *before),
         (_, known) => {
             let none = || known.clone();
             let lost = stop.map_or_else(none, |stop| Err(stop.words()));
-            return Fared { stall, loss: none(), at_end: none(), lost, before };
+            return Fared { stall, loss: none(), at_end: none(), lost_share: lost.clone(), lost, before };
         }
     };
-    let quiet = |step: &&(SimTime, SimTime)| {
-        step.0 >= fault
-            && repair.is_none_or(|repair| step.1 <= repair)
-            && !stalls.iter().any(|stall| stall.0 < step.1 && step.0 < stall.1)
-    };
-    let after = mean(steps.iter().filter(quiet).map(|s| span(&s)).collect());
-    let after = after.ok_or_else(|| "no undisturbed step between fault and repair".to_owned());
-    let later = steps.iter().filter(|step| step.1 > fault);
+    let steps = || replicate.steps.iter().filter(|step| step.0 == row);
+    let later = steps().filter(|step| step.2 + step.3 > fault);
+    let end = steps().map(|step| step.2 + step.3).max().unwrap_or(fault);
     // Simulated time that comes to its end stops nothing.
     let dead = stop.is_some_and(|stop| stop.cause != Cause::TimeUp);
-    let last = steps.last().map(|last| mean_before / span(&last));
+    let under = times.slowest_under().ok_or_else(|| "no undisturbed step under a fault".to_owned());
+    let last = steps().last().map(|last| mean_before / last.3.seconds());
+    let lost = match stop {
+        Some(stop) => Err(stop.words()),
+        None => Ok(longer(later.map(|step| step.3.seconds() - mean_before))),
+    };
+    let since = end.max(fault).since(fault).seconds();
     Fared {
         stall,
-        loss: if dead { Ok(1.0) } else { after.map(|after| 1.0 - mean_before / after) },
+        loss: if dead { Ok(1.0) } else { under.map(|(under, _)| 1.0 - mean_before / under) },
         at_end: if dead { Ok(0.0) } else { last.ok_or_else(|| "no step ended".to_owned()) },
-        lost: match stop {
-            Some(stop) => Err(stop.words()),
-            None => Ok(longer(later.map(|step| span(&step) - mean_before))),
-        },
+        lost_share: lost.clone().and_then(|lost| match since > 0.0 {
+            true => Ok(lost / since),
+            false => Err(format!("no step ended after the fault at {}", moment(fault))),
+        }),
+        lost,
         before,
     }
 }
@@ -195,39 +210,49 @@ pub fn waited_since(job: u32, log: &RunLog, died: SimTime) -> SimTime {
     own.into_iter().find(|(since, until)| *since <= died && died <= *until).map_or(died, |(since, _)| since)
 }
 
-/// From each stall of a job to its end, which is that of its processes at the latest.
-fn stalls((job, quits): (u32, SimTime), log: &RunLog) -> Vec<(SimTime, SimTime)> {
-    let mut stalls = Vec::new();
-    let mut since = None;
-    for incident in &log.incidents {
-        match incident.kind {
-            IncidentKind::Stalled(row) if row == job => since = since.or(Some(incident.at)),
-            IncidentKind::Resumed(row) | IncidentKind::Halted(row) if row == job => {
-                stalls.extend(since.take().map(|since| (since, incident.at)));
-            }
-            _ => {}
-        }
-    }
-    stalls.extend(since.map(|since| (since, log.end.min(quits).max(since))));
-    stalls
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault_states::FaultStates;
+    use crate::stops::Stop;
     use railtwin_engine::Incident;
     use railtwin_fabric::CableId;
 
-    /// The first job, which comes to its end.
-    const FIRST: (u32, SimTime) = (0, SimTime::NEVER);
+    const STALLED: IncidentKind = IncidentKind::Stalled(0);
+    const RESUMED: IncidentKind = IncidentKind::Resumed(0);
+    const DOWN: IncidentKind = IncidentKind::Down(CableId(0));
+    const UP: IncidentKind = IncidentKind::Up(CableId(0));
 
     fn seconds(s: f64) -> SimTime {
         SimTime::from_seconds(s)
     }
 
-    fn log(incidents: &[(f64, IncidentKind)]) -> RunLog {
+    /// What befell a job whose steps end at `ends`, one after the other, and that `stop` kept from its end.
+    fn of(incidents: &[(f64, IncidentKind)], ends: &[SimTime], until: SimTime, stop: Option<Stop>) -> Fared {
         let incidents = incidents.iter().map(|&(at, kind)| Incident { at: seconds(at), kind }).collect();
-        RunLog { incidents, end: seconds(100.0), ..RunLog::default() }
+        let log = RunLog { incidents, end: seconds(100.0), ..RunLog::default() };
+        let states = FaultStates::of_log(&log);
+        let steps: Vec<_> = ends.windows(2).zip(0..).map(|(w, i)| (0, i, w[0], w[1].since(w[0]))).collect();
+        let waits = stalls((0, until), &log);
+        let hit = |step: &(usize, u32, SimTime, SimTime)| {
+            waits.iter().any(|wait| wait.0 < step.2 + step.3 && step.2 < wait.1)
+        };
+        let span = |step: &(usize, u32, SimTime, SimTime)| match hit(step) {
+            true => Span::Hit,
+            false => states.span(0, step.2, step.2 + step.3),
+        };
+        let replicate = Replicate {
+            spans: steps.iter().map(span).collect(),
+            steps,
+            first_change: states.first_change(),
+            stops: vec![stop],
+            ..Replicate::default()
+        };
+        fared(&replicate, 0, &waits)
+    }
+
+    fn at(ends: &[f64]) -> Vec<SimTime> {
+        ends.iter().map(|&end| seconds(end)).collect()
     }
 
     fn close(ours: Result<f64, String>, expected: f64) {
@@ -235,77 +260,66 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_told_from_quiet_steps_and_the_time_lost_from_all() {
-        let (down, up) = (IncidentKind::Down(CableId(0)), IncidentKind::Up(CableId(0)));
-        let (stalled, resumed) = (IncidentKind::Stalled(0), IncidentKind::Resumed(0));
-        let log = log(&[(2.5, down), (2.5, stalled), (3.0, resumed), (9.0, up)]);
-        let ends = [0.0, 1.0, 2.0, 3.75, 5.0, 6.25, 7.5, 8.75, 9.9, 10.9];
-        let steps: Vec<_> = ends.windows(2).map(|w| (seconds(w[0]), seconds(w[1]))).collect();
-        let fared = fared(FIRST, &steps, &log, &[], None);
+    fn a_loss_is_of_undisturbed_steps_and_the_time_lost_of_all() {
+        let ends = at(&[0.0, 1.0, 2.0, 3.75, 5.0, 6.25, 7.5, 8.75, 9.9, 10.9]);
+        let fared =
+            of(&[(2.5, DOWN), (2.5, STALLED), (3.0, RESUMED), (9.0, UP)], &ends, SimTime::NEVER, None);
         assert_eq!(fared.stall, 0.5);
+        close(fared.before, 1.0);
         close(fared.loss, 1.0 - 1.0 / 1.25);
         close(fared.at_end, 1.0);
-        close(fared.lost, 0.75 + 4.0 * 0.25 + 0.15);
-        assert_eq!(super::fared((1, SimTime::NEVER), &steps, &log, &[], None).stall, 0.0, "another job");
+        close(fared.lost.clone(), 0.75 + 4.0 * 0.25 + 0.15);
+        close(fared.lost_share, fared.lost.unwrap() / (10.9 - 2.5));
     }
 
     #[test]
     fn what_rounding_leaves_is_no_time() {
-        let log = log(&[(2.5, IncidentKind::Down(CableId(0)))]);
         // Steps of a third of a second end at whole picoseconds, some of them one later.
         let ends = [0, 1_000_000_000_001, 2_000_000_000_001, 3_000_000_000_001, 4_000_000_000_001]
             .map(SimTime::from_ps);
-        let lost = |ends: &[SimTime]| {
-            let steps: Vec<_> = ends.windows(2).map(|w| (w[0], w[1])).collect();
-            fared(FIRST, &steps, &log, &[], None).lost.unwrap()
-        };
+        let lost = |ends: &[SimTime]| of(&[(2.5, DOWN)], ends, SimTime::NEVER, None).lost.unwrap();
         assert_eq!(lost(&ends), 0.0);
         assert!(lost(&[ends[0], ends[1], ends[2], seconds(3.0), seconds(3.9)]) < -0.09, "less is less");
     }
 
     #[test]
     fn a_stall_ends_with_the_processes() {
-        let (down, stalled) = (IncidentKind::Down(CableId(0)), IncidentKind::Stalled(0));
-        let log = log(&[(1.5, down), (1.5, stalled)]);
-        let steps = [(SimTime::ZERO, seconds(1.0))];
-        let stall = |until| fared((0, until), &steps, &log, &[], None).stall;
+        let stalled = [(1.5, DOWN), (1.5, STALLED)];
+        let stall = |until| of(&stalled, &at(&[0.0, 1.0]), until, None).stall;
         assert_eq!((stall(seconds(4.0)), stall(SimTime::NEVER)), (2.5, 98.5));
-        let lost = fared((0, seconds(4.0)), &steps, &log, &[], None).lost.unwrap();
+        let lost = of(&stalled, &at(&[0.0, 1.0]), seconds(4.0), None).lost.unwrap();
         assert!(lost == 0.0 && lost.is_sign_positive(), "no step ended after the fault: {lost}");
     }
 
     #[test]
     fn a_job_that_halts_loses_everything() {
-        let log = log(&[
-            (1.5, IncidentKind::Down(CableId(0))),
-            (1.5, IncidentKind::Stalled(0)),
-            (9.5, IncidentKind::Halted(0)),
-        ]);
-        let steps = [(SimTime::ZERO, seconds(1.0))];
         let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
-        let fared = fared(FIRST, &steps, &log, &[], stop);
+        let halts = [(1.5, DOWN), (1.5, STALLED), (9.5, IncidentKind::Halted(0))];
+        let fared = of(&halts, &at(&[0.0, 1.0]), SimTime::NEVER, stop);
         assert_eq!((fared.stall, fared.loss, fared.at_end), (8.0, Ok(1.0), Ok(0.0)));
         assert_eq!(fared.lost, Err("halted at 9.5 s".to_owned()));
     }
 
     #[test]
     fn what_cannot_be_said_has_its_reason() {
-        let steps = [(SimTime::ZERO, seconds(1.0)), (seconds(1.0), seconds(3.0))];
-        let none = fared(FIRST, &steps, &log(&[]), &[], None);
-        assert_eq!(none.lost, Err("nothing breaks after the start".to_owned()));
-        let early = fared(FIRST, &steps, &log(&[(0.5, IncidentKind::Down(CableId(0)))]), &[], None);
+        let ends = at(&[0.0, 1.0, 3.0]);
+        let of = |incidents: &[(f64, IncidentKind)], ends: &[SimTime], stop| {
+            of(incidents, ends, SimTime::NEVER, stop)
+        };
+        let none = of(&[], &ends, None);
+        assert_eq!(none.lost, Err(NO_CHANGE.to_owned()));
+        let early = of(&[(0.5, DOWN)], &ends, None);
         assert_eq!(early.before, Err("no step ended before the fault at 500 ms".to_owned()));
         assert_eq!(early.loss, early.before);
-        let broken = log(&[(1.5, IncidentKind::Down(CableId(0)))]);
-        let late = fared(FIRST, &steps, &broken, &[], None);
-        assert_eq!(late.loss, Err("no undisturbed step between fault and repair".to_owned()));
+        let late = of(&[(1.5, DOWN)], &ends, None);
+        assert_eq!(late.loss, Err("no undisturbed step under a fault".to_owned()));
         assert_eq!(late.lost, Ok(1.0));
         // A rank that never comes is no death of a queue pair, and costs as much.
-        let hung = fared(FIRST, &steps, &broken, &[], Some(Stop { at: seconds(3.0), cause: Cause::Hung }));
+        let hung = of(&[(1.5, DOWN)], &ends, Some(Stop { at: seconds(3.0), cause: Cause::Hung }));
         assert_eq!((hung.loss, hung.lost), (Ok(1.0), Err("hung from 3 s on".to_owned())));
         let stop = Some(Stop { at: seconds(9.5), cause: Cause::Halted });
-        let from_the_start = fared(FIRST, &[], &log(&[]), &[], stop);
+        let from_the_start = of(&[], &at(&[0.0]), stop);
         assert_eq!(from_the_start.lost, Err("halted at 9.5 s".to_owned()));
-        assert_eq!(from_the_start.loss, Err("nothing breaks after the start".to_owned()));
+        assert_eq!(from_the_start.loss, Err(NO_CHANGE.to_owned()));
     }
 }

@@ -6,8 +6,9 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 use railtwin_workload::{Axis, Operation, Work};
 
-use crate::busbw::{PerNic, per_nic};
+use crate::busbw::{PerNic, in_lead, per_nic};
 use crate::exposed::axis_name;
+use crate::fault_states::Span;
 use crate::figures::declared::{Declared, job};
 use crate::figures::quantile;
 use crate::simulate::{Replicate, Simulation, mean_step};
@@ -35,6 +36,9 @@ fn steps(case: &Case, simulation: &Simulation, row: usize) -> Result<Vec<f64>, S
     }
     let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, row)).collect();
     if steps.is_empty() {
+        if simulation.replicates.iter().any(|replicate| replicate.steps.iter().any(|step| step.0 == row)) {
+            return Err("a fault begins or ends in every step".to_owned());
+        }
         return Err(match case.work.jobs[row].until {
             SimTime::NEVER => "the job has no operations".to_owned(),
             until => format!("no step ended by {}", stops::moment(until)),
@@ -42,6 +46,24 @@ fn steps(case: &Case, simulation: &Simulation, row: usize) -> Result<Vec<f64>, S
     }
     steps.sort_by(f64::total_cmp);
     Ok(steps)
+}
+
+/// Which steps a figure is a mean over, where faults change the state of the run: an addition to its note.
+fn span_note(simulation: &Simulation, row: usize) -> String {
+    let chosen = &simulation.replicates[simulation.chosen as usize];
+    let Some(change) = chosen.first_change else { return String::new() };
+    let times = chosen.step_times(row);
+    let Some((span, (_, count))) = times.lead().and_then(|span| Some((span, times.mean(span)?))) else {
+        return String::new();
+    };
+    let noun = if count == 1 { "step" } else { "steps" };
+    let change = stops::moment(change);
+    match span {
+        Span::Before => format!("; of {count} {noun} that ended before the fault at {change}"),
+        Span::Under(_) => format!("; of {count} {noun} within one state of faults, after {change}"),
+        Span::After => format!("; of {count} {noun} after all faults ended"),
+        Span::Hit => "; of the only step, in which a fault began or ended".to_owned(),
+    }
 }
 
 fn share(steps: &[f64], q: f64) -> Result<f64, String> {
@@ -55,7 +77,8 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Vec<Figure> {
     let at = |q: f64| steps.clone().and_then(|steps| share(&steps, q));
     let some = || at(0.5).and_then(|step| if step > 0.0 { Ok(step) } else { Err(NO_STEP.to_owned()) });
     let note = "median over replicates of the hash seeds";
-    let mut figures = vec![job::STEP_TIME.given(at(0.5), note)];
+    let of_span = format!("{note}{}", span_note(simulation, row));
+    let mut figures = vec![job::STEP_TIME.given(at(0.5), &of_span)];
     if case.work.jobs[row].until < SimTime::NEVER {
         let ended = |replicate: &Replicate| replicate.steps.iter().filter(|(of, ..)| *of == row).count();
         let mut ended: Vec<f64> = simulation.replicates.iter().map(|one| ended(one) as f64).collect();
@@ -138,17 +161,20 @@ fn runs_collectives(case: &Case, row: usize) -> bool {
 /// Exposed time of a step by axis, in the chosen replicate; in a job that did not end, of the axes that its plan has.
 fn exposed(case: &Case, simulation: &Simulation, row: usize, figures: &mut Vec<Figure>) {
     let of = |axis: Option<Axis>| job::EXPOSED.of(&axis_name(axis).replace('-', "_"));
-    let note = "of a step, mean over steps and lanes; replicate with the median step time";
+    let note = format!(
+        "of a step, mean over steps and lanes; replicate with the median step time{}",
+        span_note(simulation, row)
+    );
     if let Some(reason) = unended(case, simulation, row, false) {
         let operations = &case.work.jobs[row].plan.operations;
         let used =
             crate::exposed::ORDER.iter().copied().filter(|axis| operations.iter().any(|o| o.axis == *axis));
-        let missing = |axis| of(axis).given(Err(reason.clone()), note);
+        let missing = |axis| of(axis).given(Err(reason.clone()), &note);
         figures.extend(used.map(Some).chain([None]).map(missing));
         return;
     }
     let parts = &simulation.replicates[simulation.chosen as usize].exposed[row];
-    figures.extend(parts.iter().map(|part| of(part.axis).figure(part.exposed, note)));
+    figures.extend(parts.iter().map(|part| of(part.axis).figure(part.exposed, &note)));
 }
 
 /// Bus bandwidth over all operations and replicates of jobs that run collectives.
@@ -164,11 +190,19 @@ fn busbw(
         return;
     }
     let all = simulation.replicates.iter().flat_map(|replicate| &replicate.busbw);
-    let mut sorted: Vec<f64> = all.filter(|(row, _)| rows.contains(row)).map(|(_, busbw)| *busbw).collect();
-    sorted.sort_by(f64::total_cmp);
-    let of = |value: Option<f64>| whole().and_then(|()| value.ok_or_else(|| NO_TIME.to_owned()));
-    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-    let values = [(!sorted.is_empty()).then_some(mean), sorted.first().copied(), sorted.last().copied()];
+    let of_jobs = all.filter(|row| rows.contains(&row.0)).map(|row| row.1);
+    let [least, most] = [f64::min, f64::max].map(|of| of_jobs.clone().reduce(of));
+    let mut leading: Vec<f64> = simulation
+        .replicates
+        .iter()
+        .flat_map(|replicate| in_lead(replicate, rows))
+        .map(|(_, busbw)| busbw)
+        .collect();
+    leading.sort_by(f64::total_cmp);
+    let why = if least.is_some() { ALL_HIT } else { NO_TIME };
+    let of = |value: Option<f64>| whole().and_then(|()| value.ok_or_else(|| why.to_owned()));
+    let mean = leading.iter().sum::<f64>() / leading.len() as f64;
+    let values = [(!leading.is_empty()).then_some(mean), least, most];
     let given = bandwidths
         .all
         .iter()
@@ -179,6 +213,8 @@ fn busbw(
 
 /// Why nothing is done in a second of a step.
 const NO_STEP: &str = "a step takes no time";
+/// Why collectives have no mean bandwidth.
+const ALL_HIT: &str = "a fault begins or ends in every operation";
 /// Why a collective has no bandwidth.
 const NO_TIME: &str = "no operation takes any time";
 

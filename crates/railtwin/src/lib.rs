@@ -56,6 +56,7 @@ pub mod engines;
 pub mod error;
 pub mod estimate;
 pub mod exposed;
+pub mod fault_states;
 pub mod faults;
 pub mod figures;
 pub mod gain;

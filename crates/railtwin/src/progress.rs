@@ -66,17 +66,7 @@ mod tests {
         let at = |ms: u64| SimTime::from_ps(ms * 1_000_000_000);
         let steps = (0..count).map(|step| (0, step, at(10 * u64::from(step)), at(8)));
         let steps = steps.chain([(1, 0, at(5), at(100))]).collect();
-        Replicate {
-            steps,
-            busbw: vec![],
-            unfinished: 0,
-            time_up: false,
-            stops: vec![None; 2],
-            worst_link_utilization: 0.0,
-            uplinks: None,
-            exposed: vec![],
-            nic_ports: None,
-        }
+        Replicate { steps, stops: vec![None; 2], ..Replicate::default() }
     }
 
     #[test]

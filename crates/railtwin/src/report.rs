@@ -11,7 +11,7 @@ use crate::columns::PageTable;
 use crate::control_page::control;
 use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
-use crate::exposed::{axis_name, exposed};
+use crate::exposed::axis_name;
 use crate::figures::declared::tell;
 use crate::life::Life;
 use crate::map::Map;
@@ -74,7 +74,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     });
     let seeds: Vec<Value> = seeds.collect();
     let exposed = rows().flat_map(|row| {
-        let parts = exposed(&case.work, row, &log.times).into_iter();
+        let parts = simulation.replicates[simulation.chosen as usize].exposed[row].iter();
         parts.map(move |part| {
             json!({
                 "job": row,

@@ -185,6 +185,7 @@ impl Run {
             let balance = crate::balance::by_tier(case, &done.log, &tables::flows_by_link(case, &flows));
             info.figures.extend(crate::balance::figures(&balance));
             info.figures.extend(crate::nic_ports::figures(&done.replicates));
+            info.figures.extend(headline::bound::figures(case, &done, &table, &flows));
             info.figures.extend(headline::figures(case, &done, &table, &info.figures));
             moves = Moves::of(case, &done.log, done.chosen, &flows);
             if flows.len() > FLOWS_MAX {
@@ -198,8 +199,7 @@ impl Run {
                 info.counters.insert("telemetry_operations".into(), run.seen[0]);
                 info.counters.insert("telemetry_messages".into(), run.seen[1]);
             }
-            let findings = telemetry.as_ref().map_or(&[][..], |run| &run.findings);
-            let answer = headline::of_run(&info.name, &info.figures, case, &done, findings);
+            let answer = headline::of_run(&info.name, &info.figures, case, &done, telemetry.as_ref());
             (info.headline, info.evidence) = (answer.text, answer.evidence);
             simulation = Some(done);
         }
@@ -237,7 +237,7 @@ impl Run {
         let (case, log) = (&self.resolved.case, &simulation.log);
         let mut all = vec![
             tables::steps(case, 0, &simulation.replicates),
-            tables::exposed_table(case, log),
+            tables::exposed_table(case, &simulation.replicates[simulation.chosen as usize]),
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),

@@ -5,16 +5,21 @@ use railtwin_units::SimTime;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::fault_states::{FaultStates, Span, StepTimes};
 use crate::nic_ports::NicPorts;
 use crate::stops::Stop;
 
 /// One replicate in short.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Replicate {
     /// Start and duration of every step of every job: job, step, start, duration.
     pub steps: Vec<(usize, u32, SimTime, SimTime)>,
-    /// Bus bandwidth of every operation of jobs that run one collective: job, bits per second.
-    pub busbw: Vec<(usize, f64)>,
+    /// By row of `steps`: where the step lies among the faults.
+    pub spans: Vec<Span>,
+    /// Bus bandwidth of every operation of jobs that run one collective: job, bits per second, where the operation lies.
+    pub busbw: Vec<(usize, f64, Span)>,
+    /// When the state of the run changes first after its start; none where no fault begins or ends before its last end.
+    pub first_change: Option<SimTime>,
     /// Operations that never ended.
     pub unfinished: u64,
     /// Whether simulated time came to its end while something still moved.
@@ -25,7 +30,7 @@ pub struct Replicate {
     pub worst_link_utilization: f64,
     /// Utilization of the uplinks of leaves that carried anything; none where none did.
     pub uplinks: Option<crate::links::UplinkUse>,
-    /// By job: time of a step that each axis alone kept lanes waiting, see [`crate::exposed`].
+    /// By job: time of a step of its leading span that each axis alone kept lanes waiting, see [`crate::exposed`].
     pub exposed: Vec<Vec<crate::exposed::AxisTime>>,
     /// How evenly bytes arrived at the ports of NICs; none where NICs have one port.
     pub nic_ports: Option<NicPorts>,
@@ -89,9 +94,10 @@ pub fn simulate(
         done(first, &batch)?;
         replicates.extend(batch);
     }
+    // All steps count here: draws that faults hold up for longer are longer.
     let step = |replicate: &Replicate| {
         let ended = replicate.stops.iter().all(Option::is_none);
-        mean_step(replicate, 0).filter(|_| ended).unwrap_or(f64::INFINITY)
+        mean_of_all(replicate).filter(|_| ended).unwrap_or(f64::INFINITY)
     };
     let mut order: Vec<u32> = (0..count).collect();
     order.sort_by(|&a, &b| {
@@ -103,35 +109,66 @@ pub fn simulate(
     Ok(Simulation { replicates, chosen, log })
 }
 
-/// Mean duration of a job's steps in seconds; none when it has no step, or did not end: the steps that ended before
-/// something stopped it say nothing of it.
+/// Mean duration in seconds of a job's steps within its leading span ([`StepTimes::lead`]); none when the job has no
+/// such step, or did not end: the steps that ended before something stopped it say nothing of it.
 pub fn mean_step(replicate: &Replicate, job: usize) -> Option<f64> {
     if replicate.stops[job].is_some() {
         return None;
     }
-    let steps: Vec<f64> =
-        replicate.steps.iter().filter(|(j, ..)| *j == job).map(|(.., d)| d.seconds()).collect();
-    (!steps.is_empty()).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
+    let times = replicate.step_times(job);
+    times.mean(times.lead()?).map(|(seconds, _)| seconds)
+}
+
+/// Seconds of a job's step under the faults that slow it most: the mean of a state where a step lies within one, else
+/// the longest step that a fault hit, else [`mean_step`].
+pub fn step_under_faults(replicate: &Replicate, job: usize) -> Option<f64> {
+    let lead = mean_step(replicate, job);
+    if replicate.stops[job].is_some() {
+        return None;
+    }
+    let times = replicate.step_times(job);
+    times.slowest_under().or_else(|| times.longest_hit()).map_or(lead, |(seconds, _)| Some(seconds))
+}
+
+/// Mean duration of all steps of the first job in seconds.
+fn mean_of_all(replicate: &Replicate) -> Option<f64> {
+    let steps = || replicate.steps.iter().filter(|step| step.0 == 0).map(|(.., d)| d.seconds());
+    let count = steps().count();
+    (count > 0).then(|| steps().sum::<f64>() / count as f64)
+}
+
+impl Replicate {
+    /// Seconds of a job's steps by where they lie among the faults.
+    pub fn step_times(&self, job: usize) -> StepTimes {
+        let own = self.steps.iter().zip(&self.spans).filter(|(step, _)| step.0 == job);
+        StepTimes::of(own.map(|(step, span)| (*span, step.3.seconds())))
+    }
 }
 
 fn shorten(case: &Case, log: &RunLog) -> Replicate {
-    let mut steps = Vec::new();
-    let mut busbw = Vec::new();
+    let states = FaultStates::of(case, log);
+    let (mut steps, mut spans, mut busbw) = (Vec::new(), Vec::new(), Vec::new());
     let jobs = case.work.jobs.len();
     for (row, job) in case.work.jobs.iter().enumerate() {
-        let ended = crate::exposed::steps_of(job, &log.times);
-        steps.extend(ended.into_iter().map(|(step, start, end)| (row, step, start, end.since(start))));
-        busbw.extend(crate::busbw::of_job(job, log).map(|bandwidth| (row, bandwidth)));
+        for (step, start, end) in crate::exposed::steps_of(job, &log.times) {
+            steps.push((row, step, start, end.since(start)));
+            spans.push(states.span(row, start, end));
+        }
+        let own = crate::busbw::of_job(job, log);
+        busbw.extend(own.map(|(bandwidth, start, end)| (row, bandwidth, states.span(row, start, end))));
     }
+    let exposed = (0..jobs).map(|row| crate::exposed::in_lead(case, row, log, &states)).collect();
     Replicate {
         steps,
+        spans,
         busbw,
+        first_change: states.first_change().filter(|&change| change < log.end),
         unfinished: log.unfinished,
         time_up: log.time_up,
         stops: (0..jobs).map(|row| Stop::of(case, row, log)).collect(),
         worst_link_utilization: crate::links::worst_utilization(case, log),
         uplinks: crate::links::uplink_use(case, log),
-        exposed: (0..jobs).map(|row| crate::exposed::exposed(&case.work, row, &log.times)).collect(),
+        exposed,
         nic_ports: NicPorts::of(case, log),
     }
 }

@@ -6,7 +6,7 @@ use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 
-use crate::exposed::{axis_name, exposed};
+use crate::exposed::axis_name;
 use crate::links::{network_links, utilization};
 use crate::simulate::Replicate;
 
@@ -29,11 +29,11 @@ pub fn steps(case: &Case, first: u32, replicates: &[Replicate]) -> Table {
     )
 }
 
-/// Time by axis of every job in the chosen replicate.
-pub fn exposed_table(case: &Case, log: &RunLog) -> Table {
+/// Time by axis of every job in the chosen replicate, of the steps that its step time is of.
+pub fn exposed_table(case: &Case, chosen: &Replicate) -> Table {
     let mut rows = Vec::new();
-    for (job, graph) in case.work.jobs.iter().enumerate() {
-        rows.extend(exposed(&case.work, job, &log.times).into_iter().map(|part| (graph.name.as_str(), part)));
+    for (parts, graph) in chosen.exposed.iter().zip(&case.work.jobs) {
+        rows.extend(parts.iter().map(|part| (graph.name.as_str(), part)));
     }
     let ps = |seconds: f64| (seconds * 1e12).round() as u64;
     Table::new(

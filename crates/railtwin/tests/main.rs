@@ -38,6 +38,7 @@ mod own_hosts;
 mod packet_telemetry;
 mod partial;
 mod payload;
+mod recomputed;
 mod relay;
 mod reproduction;
 mod scale;

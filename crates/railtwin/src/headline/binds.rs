@@ -1,19 +1,21 @@
-//! The sentence on what binds: computation, latency, a cap of hosts, or links, and whether the balancer matters.
+//! What binds, in clauses: computation, latency, a cap of hosts, or links; and what other paths could save at most.
 use super::known::Known;
 use super::limits::{IN_FLIGHT, LATENCY, costliest};
 use super::numbers::shown;
+use crate::figures::declared::job::BALANCER_SAVES_MOST;
 
 /// Part of the time that latency leaves from which a place is at its limit: the tenth that is left is what headers and
 /// acknowledgements take, and the ends of operations in which not all ranks send.
 const AT_LIMIT: f64 = 0.9;
 /// Share of latency from which it is told beside a limit.
 const TOLD: f64 = 0.05;
-/// Utilization up to which it does not matter which of its links a place uses: twice the load of the busiest one
-/// would fit.
-const HALF_EMPTY: f64 = 0.5;
+/// Share of latency from which latency itself is the limit, and of a step from which computing or waiting is.
+const HALF: f64 = 0.5;
+/// Share of a job's time from which a saving is worth another balancer.
+const WORTH: f64 = 0.05;
 /// Least over most used port of a NIC from which its ports are even.
 const EVEN_PORTS: f64 = 0.9;
-/// Most loaded over mean uplink of a leaf from which another balance would gain something worth having.
+/// Most loaded over mean uplink of a leaf from which its uplinks are uneven.
 const UNEVEN: f64 = 1.1;
 
 /// Places beyond NIC ports, as figures and people call them.
@@ -60,7 +62,7 @@ impl Places {
 
     /// Whether a place has as much to do as the time that latency leaves lets it do.
     fn at_limit(&self, place: Option<Place>) -> Option<Place> {
-        place.filter(|(value, _)| self.latency < HALF_EMPTY && *value >= AT_LIMIT * (1.0 - self.latency))
+        place.filter(|(value, _)| self.latency < HALF && *value >= AT_LIMIT * (1.0 - self.latency))
     }
 
     /// The busiest of the network.
@@ -70,19 +72,45 @@ impl Places {
     }
 }
 
-/// What binds a run, by its figures, without a full stop; nothing where nothing was in flight. Where something was
-/// `faulty` it does not say that the balancer is to blame.
-pub fn binds(known: &Known<'_>, faulty: bool) -> Option<String> {
+/// What binds a run, by its figures, in clauses without a full stop; none where nothing was in flight. Where something was
+/// `faulty` it does not say what other paths could save: they would have to go around the fault.
+pub fn binds(known: &Known<'_>, faulty: bool) -> Vec<String> {
     let places = Places::of(known);
     let links = links(known, &places, faulty);
-    match (most_of_step(known), links) {
-        (most, None) => most,
-        (None, links) => links,
+    let mut clauses: Vec<String> = match (most_of_step(known), links) {
+        (most, None) => most.into_iter().collect(),
+        (None, links) => links.into_iter().collect(),
         (Some(most), Some(links)) => {
             let axis = costliest(known).map_or("data".to_owned(), |axis| axis.name().replace('_', "-"));
-            Some(format!("{most}; while {axis} is in flight, {links}"))
+            vec![most, format!("while {axis} is in flight, {links}")]
         }
+    };
+    if !faulty {
+        clauses.extend(savings(known));
     }
+    clauses
+}
+
+/// What other paths could save each job at most, the largest first; nothing of a job that sends nothing through the
+/// network, which no paths can help.
+fn savings(known: &Known<'_>) -> Vec<String> {
+    let jobs = 0..known.jobs.len().max(1);
+    let bound = |job: usize| known.value_of_job(job, BALANCER_SAVES_MOST.name);
+    let mut all: Vec<(usize, f64)> = jobs.filter_map(|job| Some((job, bound(job)?))).collect();
+    // The sort keeps the order of equals.
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let most = all.first().map_or(0.0, |all| all.1);
+    if all.len() > 1 && most < WORTH {
+        return vec![format!("no choice of paths saves any job more than {} of its time", percent(most))];
+    }
+    let words = |(job, bound): (usize, f64)| {
+        let name = known.job_words(job);
+        match bound < WORTH {
+            true => format!("no choice of paths saves {name} more than {} of its time", percent(bound)),
+            false => format!("other paths could save {name} up to {} of its time", percent(bound)),
+        }
+    };
+    all.into_iter().map(words).collect()
 }
 
 /// The place at its limit, or that there is none.
@@ -94,12 +122,9 @@ fn links(known: &Known<'_>, places: &Places, faulty: bool) -> Option<String> {
         format!("{words} {verb} the limit at {}{beside}", percent(value))
     };
     if let Some(inside) = places.at_limit(places.inside) {
-        // What hosts do inside takes as long on any path.
         return Some(match places.network() {
-            Some(network) if network.0 > inside.0 => {
-                format!("{}{}: {}", limit(network), reaches(inside), verdict(network.0))
-            }
-            Some(network) => format!("{}{}: {}", limit(inside), reaches(network), verdict(network.0)),
+            Some(network) if network.0 > inside.0 => format!("{}{}", limit(network), reaches(inside)),
+            Some(network) => format!("{}{}", limit(inside), reaches(network)),
             None => limit(inside),
         });
     }
@@ -122,7 +147,7 @@ fn links(known: &Known<'_>, places: &Places, faulty: bool) -> Option<String> {
         if is_one(words) { "comes" } else { "come" },
         percent(value)
     );
-    Some(if places.latency >= HALF_EMPTY {
+    Some(if places.latency >= HALF {
         let share = percent(places.latency);
         format!(
             "latency is the limit: hops take {share} of the time in flight, whatever the bytes{}",
@@ -145,39 +170,24 @@ fn reaches((value, words): Place) -> String {
     format!("; {words} {} {}", if is_one(words) { "reaches" } else { "reach" }, percent(value))
 }
 
-/// What another balancer would bring where it cannot shorten what binds, by the busiest place that it decides on.
-fn verdict(busiest: f64) -> &'static str {
-    if busiest <= HALF_EMPTY {
-        "the balancer does not matter here"
-    } else {
-        "another balancer would gain little"
-    }
-}
-
-/// Whether the balancer matters where NIC ports are at their limit: no path beyond them makes an operation end before
-/// its busiest port has sent or received all that it has to.
+/// Where NIC ports are at their limit: whether both ports of the busiest NIC are, or what links beyond them reach.
 fn ports(known: &Known<'_>, (value, hop): Place, beyond: Option<Place>, faulty: bool) -> String {
     let least = known.value(&format!("{IN_FLIGHT}{hop}_least"));
     match least.filter(|least| *least < EVEN_PORTS * value) {
         Some(_) if faulty => String::new(),
-        Some(least) => {
-            format!(", the other port of the busiest NIC at {}: who chooses ports matters", percent(least))
-        }
-        None => beyond.map_or(String::new(), |place| format!("{}: {}", reaches(place), verdict(place.0))),
+        Some(least) => format!(", the other port of the busiest NIC at {}", percent(least)),
+        None => beyond.map_or(String::new(), reaches),
     }
 }
 
-/// Whether another balance of leaf uplinks would help where they are the limit.
+/// How even leaf uplinks are where they are the limit.
 fn balance(known: &Known<'_>, words: &str) -> String {
     let ratio = known.value("max_mean_ratio_leaf_up").filter(|_| words == "leaf uplinks");
     match ratio {
         Some(ratio) if ratio >= UNEVEN => {
-            format!(
-                "; the busiest uplink of a leaf carries {} times the mean: the balancer matters",
-                shown(ratio, "")
-            )
+            format!("; the busiest uplink of a leaf carries {} times the mean", shown(ratio, ""))
         }
-        Some(_) => "; they are even: only more of them would help".to_owned(),
+        Some(_) => "; uplinks of a leaf carry the same".to_owned(),
         None => String::new(),
     }
 }
@@ -188,7 +198,7 @@ fn most_of_step(known: &Known<'_>) -> Option<String> {
         return None;
     }
     let step = known.value("step_time")?;
-    let most = |name: &str| known.value(name).is_some_and(|seconds| seconds > HALF_EMPTY * step);
+    let most = |name: &str| known.value(name).is_some_and(|seconds| seconds > HALF * step);
     match (most("exposed_compute"), most("exposed_idle")) {
         (true, _) => Some("computing takes more than half of the step".to_owned()),
         (_, true) => Some("waiting takes more than half of the step".to_owned()),
@@ -208,45 +218,67 @@ mod tests {
                 let flight = !(name.contains("step")
                     || name.contains("exposed")
                     || name.contains("ratio")
-                    || name.contains("latency"));
+                    || name.contains("latency")
+                    || name.contains("saves"));
                 let name = if flight { format!("{IN_FLIGHT}{name}") } else { (*name).to_owned() };
                 Figure::new(&name, *value, "")
             })
             .collect();
-        binds(&Known { figures: &figures, jobs: &[], again: 0 }, false).unwrap_or_default()
+        binds(&Known { figures: &figures, jobs: &[], again: 0 }, false).join("; ")
     }
 
     #[test]
-    fn the_balancer_does_not_matter_only_where_ports_are_full_and_uplinks_half_empty() {
+    fn ports_that_are_full_come_before_the_links_beyond() {
         let nic = ("nic_to_leaf", 0.998);
         assert_eq!(
             told(&[nic, ("leaf_to_spine", 0.25)]),
-            "NIC ports are the limit at 99.8 %; leaf uplinks reach 25.0 %: the balancer does not matter here"
-        );
-        assert!(
-            told(&[nic, ("leaf_to_spine", 0.7)])
-                .ends_with("reach 70.0 %: another balancer would gain little")
+            "NIC ports are the limit at 99.8 %; leaf uplinks reach 25.0 %"
         );
         assert_eq!(told(&[nic]), "NIC ports are the limit at 99.8 %");
         let uneven = told(&[("leaf_to_nic", 0.998), ("leaf_to_nic_least", 0.5), ("leaf_to_spine", 0.25)]);
-        assert!(
-            uneven.ends_with("the other port of the busiest NIC at 50.0 %: who chooses ports matters"),
-            "{uneven}"
-        );
+        assert_eq!(uneven, "NIC ports are the limit at 99.8 %, the other port of the busiest NIC at 50.0 %");
         let even = told(&[("leaf_to_nic", 0.998), ("leaf_to_nic_least", 0.99), ("leaf_to_spine", 0.25)]);
-        assert!(even.ends_with("does not matter here"), "{even}");
+        assert!(even.ends_with("leaf uplinks reach 25.0 %"), "{even}");
     }
 
     #[test]
-    fn uplinks_bind_by_their_number_or_by_their_balance() {
+    fn what_other_paths_could_save_is_of_each_job() {
+        assert!(
+            told(&[("nic_to_leaf", 0.998), ("balancer_saves_most", 0.004)])
+                .ends_with("; no choice of paths saves the job more than 0.40 % of its time")
+        );
+        let figures = [("a", 0.02), ("b", 0.4), ("c", 0.04)]
+            .map(|(job, value)| Figure::new(&format!("{job}.balancer_saves_most"), value, ""));
+        let jobs = ["a", "b", "c"].map(str::to_owned);
+        let said = |figures: &[Figure], jobs: &[String], faulty| {
+            binds(&Known { figures, jobs, again: 0 }, faulty)
+        };
+        assert_eq!(
+            said(&figures, &jobs, false),
+            [
+                "other paths could save job b up to 40.0 % of its time",
+                "no choice of paths saves job c more than 4.0 % of its time",
+                "no choice of paths saves job a more than 2.0 % of its time"
+            ]
+        );
+        let [first, _, last] = figures.clone();
+        assert_eq!(
+            said(&[first, last], &["a".to_owned(), "c".to_owned()], false),
+            ["no choice of paths saves any job more than 4.0 % of its time"]
+        );
+        assert!(said(&figures, &jobs, true).is_empty(), "they would have to go around the fault");
+    }
+
+    #[test]
+    fn uplinks_bind_evenly_or_not() {
         let uneven = told(&[("nic_to_leaf", 0.5), ("leaf_to_spine", 0.999), ("max_mean_ratio_leaf_up", 2.0)]);
         assert_eq!(
             uneven,
             "leaf uplinks are the limit at 99.9 %; NIC ports reach 50.0 %; the busiest uplink of a leaf carries 2.000 \
-             times the mean: the balancer matters"
+             times the mean"
         );
         let even = told(&[("nic_to_leaf", 0.5), ("leaf_to_spine", 0.999), ("max_mean_ratio_leaf_up", 1.0)]);
-        assert!(even.ends_with("they are even: only more of them would help"), "{even}");
+        assert!(even.ends_with("uplinks of a leaf carry the same"), "{even}");
     }
 
     #[test]
@@ -259,7 +291,7 @@ mod tests {
         assert_eq!(none, "nothing is at its limit; nearest to it come leaf uplinks at 60.0 %");
         assert_eq!(
             told(&[("nvlink", 0.95), ("nic_to_leaf", 0.1)]),
-            "NVLink is the limit at 95.0 %; NIC ports reach 10.0 %: the balancer does not matter here"
+            "NVLink is the limit at 95.0 %; NIC ports reach 10.0 %"
         );
         let step =
             told(&[("step_time", 1.0), ("exposed_compute", 0.6), ("exposed_dp", 0.3), ("nic_to_leaf", 0.95)]);
@@ -271,7 +303,7 @@ mod tests {
         // Where hosts are as busy inside, no choice of ports would help.
         assert_eq!(
             told(&[("pcie", 0.99), ("leaf_to_nic", 0.998), ("leaf_to_nic_least", 0.0)]),
-            "NIC ports are the limit at 99.8 %; PCIe reaches 99.0 %: another balancer would gain little"
+            "NIC ports are the limit at 99.8 %; PCIe reaches 99.0 %"
         );
         // All the time that latency leaves.
         assert_eq!(

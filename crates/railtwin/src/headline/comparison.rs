@@ -203,7 +203,7 @@ pub fn of_two(before: &RunInfo, after: &RunInfo) -> Option<Headline> {
     }
     // Figures of what faults cost are there where anything broke.
     let faulty = b.known().largest("stall_time").is_some();
-    sentences.extend(binds(&b.known(), faulty).map(|binds| format!("{name_b}: {binds}")));
+    sentences.extend(binds(&b.known(), faulty).into_iter().map(|binds| format!("{name_b}: {binds}")));
     Some(Headline::of("", &sentences))
 }
 

@@ -38,8 +38,26 @@ pub enum What {
     },
     /// Queue pairs waited for so many seconds.
     Stalled(f64),
-    /// Steps took so many seconds longer than those before the fault.
-    Lost(f64),
+    /// Steps took longer than those before the fault.
+    Lost {
+        /// Seconds in all.
+        seconds: f64,
+        /// The same over the time since the fault began, 0..1; none where that is unknown.
+        share: Option<f64>,
+    },
+    /// A fault begins after the last simulated step.
+    Outside {
+        /// Name of its kind.
+        kind: &'static str,
+        /// When it begins, seconds.
+        from: f64,
+        /// When the last simulated step ended, seconds.
+        end: f64,
+        /// Faults that do so.
+        of: u64,
+        /// Whether telemetry covers the first of them.
+        watched: bool,
+    },
     /// Transfers of packets whose last byte never arrived.
     NeverArrived(u64),
     /// Links stood still by pauses for longer than the watchdog allows, or buffers filled beyond the alarm.
@@ -116,8 +134,8 @@ impl What {
             Self::Accused { stands: true, .. } => 1,
             Self::StandsInDraws { .. } => 2,
             Self::Accused { .. } => 3,
-            Self::Fault { .. } => 4,
-            Self::Stalled(_) | Self::Lost(_) => 5,
+            Self::Fault { .. } | Self::Outside { .. } => 4,
+            Self::Stalled(_) | Self::Lost { .. } => 5,
             Self::NeverArrived(_) => 6,
             Self::Alarms { .. } | Self::Paused { .. } | Self::SentAgain { .. } => 7,
         }

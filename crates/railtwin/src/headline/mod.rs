@@ -6,11 +6,13 @@
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
 //! * [`step`]: the result; [`life`]: that of weeks.
-//! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
+//! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds; [`bound`]: what a balancer could
+//!   save at most.
 //! * [`comparison`]: two runs.
 //! * [`lines`]: the headline of at most thirty words, and the evidence below it.
 //! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
 pub mod binds;
+pub mod bound;
 pub mod comparison;
 pub mod evidence;
 pub mod known;
@@ -23,10 +25,10 @@ pub mod trouble;
 pub mod words;
 
 use railtwin_engine::{BundleTable, Case};
-use railtwin_records::Finding;
 use railtwin_store::Figure;
 
 use crate::simulate::Simulation;
+use crate::telemetry_run::TelemetryRun;
 use evidence::{Evidence, What, rank};
 use known::Known;
 
@@ -36,23 +38,24 @@ pub use lines::Headline;
 /// Pieces of trouble that come before the result; the others are the last evidence lines.
 const TROUBLES: usize = 2;
 
-/// The headline of a run by the name of its scenario, its figures and what diagnosis found in its telemetry.
+/// The headline of a run by the name of its scenario, its figures and its telemetry.
 pub fn of_run(
     name: &str,
     figures: &[Figure],
     case: &Case,
     simulation: &Simulation,
-    findings: &[Finding],
+    told: Option<&TelemetryRun>,
 ) -> Headline {
     let jobs = names(case);
     let again = case.work.jobs.iter().filter(|job| job.goes_on_as.is_some()).count();
     let known = Known { figures, jobs: &jobs, again };
     let mut all = trouble::standing(case, simulation, &known);
-    all.extend(trouble::accused(findings));
+    all.extend(trouble::accused(told.map_or(&[][..], |told| &told.findings)));
     let end = trouble::last(&simulation.log).seconds();
     let costs = trouble::faults(&known, end);
     all.extend(trouble::injected(case, &known, end, &costs));
     all.extend(costs);
+    all.extend(trouble::outside(case, end, told.map(|told| told.span_ns[1] as f64 / 1e9)));
     all.extend(trouble::packets(&known));
     all.extend(trouble::alarms(&simulation.log));
     text(name, all, &known, simulation.replicates.len())
@@ -75,7 +78,7 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
     let named = all.iter().any(|e| matches!(&e.what, What::Stands { cause, .. } if cause.is_named()));
     // Of a job that stands it says nothing how long it stood, nor another time what it was that stopped it.
     all.retain(|evidence| match evidence.what {
-        What::Stalled(_) | What::Lost(_) => !stands,
+        What::Stalled(_) | What::Lost { .. } => !stands,
         What::Fault { .. } => !named,
         _ => true,
     });
@@ -97,11 +100,12 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
         .filter(|(row, e)| jobs_standing < 2 || (*row > 0 && !matches!(e.what, What::Stands { .. })));
     clauses.extend(told.map(|(_, evidence)| words::clause(evidence)));
     let rest = clauses.split_off(clauses.len().min(TROUBLES));
-    let faulty = all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost(_)));
+    let faulty = all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost { .. }));
     // A job that stands has no step time, and what held it is no link that was full.
     if !stands {
-        clauses.extend(life::lived(known));
-        clauses.push(step::result(known, draws));
+        let lived = life::lived(known);
+        clauses.splice(..0, lived);
+        clauses.extend(step::result(known, draws));
         clauses.extend(binds::binds(known, faulty));
     }
     clauses.extend(rest);

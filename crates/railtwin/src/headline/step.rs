@@ -1,6 +1,15 @@
 //! What came out: how long a step takes and of what, or what bandwidth collectives reach.
 use super::known::Known;
 use super::numbers::{shown, time, whole};
+use crate::figures::declared::Declared;
+use crate::figures::declared::network::{
+    TELEMETRY_STEP_TIME_AFTER_REPAIR, TELEMETRY_STEP_TIME_BEFORE_FAULT, TELEMETRY_STEP_TIME_HIT,
+    TELEMETRY_STEP_TIME_UNDER_FAULT,
+};
+use crate::figures::declared::job::{
+    BUSBW_AFTER_REPAIR, BUSBW_BEFORE_FAULT, BUSBW_HIT, BUSBW_UNDER_FAULT, STEP_TIME_AFTER_REPAIR,
+    STEP_TIME_BEFORE_FAULT, STEP_TIME_HIT, STEP_TIME_UNDER_FAULT,
+};
 
 /// Parts of a step that are waiting or exposed communication.
 const WAITING: [(&str, &str); 8] = [
@@ -18,8 +27,9 @@ const PARTS: usize = 2;
 /// Share of the step from which a part is named.
 const NAMED: f64 = 0.01;
 
-/// The result of a run with so many draws of the hash seeds; of several jobs that of the worst.
-pub fn result(known: &Known<'_>, draws: usize) -> String {
+/// The result of a run with so many draws of the hash seeds, in clauses; of several jobs that of the worst. Where faults
+/// change the state of the run it has a figure for each state.
+pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
     let own = known.jobs.len() - known.again;
     let several = own > 1;
     let jobs = 0..known.jobs.len().max(1);
@@ -34,34 +44,46 @@ pub fn result(known: &Known<'_>, draws: usize) -> String {
         (Some((job, value)), Some(_))
             if !several || jobs.clone().all(|job| known.value_of_job(job, "busbw_mean").is_some()) =>
         {
+            if let Some(states) = busbw_states(known, job) {
+                let name = known.job_words(job);
+                return vec![if several { format!("{name} is the slowest: {states}") } else { states }];
+            }
             let rate = shown(value, "bits_per_s");
             let spread = spread(known, job, ["busbw_min", "busbw_max"], "bits_per_s", draws);
-            match several {
+            vec![match several {
                 false => format!("{rate} of bus bandwidth{spread}"),
                 true => {
                     let (name, count) = (known.job_words(job), whole(own as u64));
                     format!("{name} has the least bus bandwidth of {count} jobs, {rate}{spread}")
                 }
-            }
+            }]
         }
         (_, Some((job, value))) => {
             let seconds = time(value);
             let spread = spread(known, job, ["step_time_p5", "step_time_p95"], "s", draws);
             let parts = parts(known, job, value);
-            match several {
-                false => format!("a step takes {seconds}{spread}{parts}"),
-                true => {
-                    let (name, count) = (known.job_words(job), whole(own as u64));
-                    format!("{name} is the slowest of {count}: a step takes {seconds}{spread}{parts}")
+            let slowest = match several {
+                true => format!("{} is the slowest of {}: ", known.job_words(job), whole(own as u64)),
+                false => String::new(),
+            };
+            let states = step_states(known, job);
+            let watched = if states.is_none() { watched_states(known) } else { None };
+            let clauses = match states {
+                None if parts.is_empty() => vec![format!("{slowest}a step takes {seconds}{spread}")],
+                None => vec![format!("{slowest}a step takes {seconds}{spread}, of it {parts}")],
+                Some(states) if parts.is_empty() => vec![format!("{slowest}{states}")],
+                Some(states) => {
+                    vec![format!("{slowest}{states}"), format!("the step of {seconds} has {parts}")]
                 }
-            }
+            };
+            watched.into_iter().chain(clauses).collect()
         }
         _ => {
             let reasons = jobs.clone().filter_map(|job| known.of_job(job, "step_time"));
             let reason = reasons.map(|figure| figure.reason.as_str()).find(|reason| !reason.is_empty());
-            reason.map_or("no step came to its end".to_owned(), |reason| {
+            vec![reason.map_or("no step came to its end".to_owned(), |reason| {
                 format!("there is no step time: {reason}")
-            })
+            })]
         }
     }
 }
@@ -89,7 +111,56 @@ fn parts(known: &Known<'_>, job: usize, step: f64) -> String {
     waiting.sort_by(|a, b| b.1.total_cmp(&a.1));
     let waiting = waiting.iter().take(PARTS).map(|(words, seconds)| format!("{} {words}", time(*seconds)));
     let words: Vec<String> = std::iter::once(format!("{} computing", time(compute))).chain(waiting).collect();
-    format!(", of it {}", words.join(", "))
+    words.join(", ")
+}
+
+/// Step times of a job by the state of faults; none where the state of the run does not change.
+fn step_states(known: &Known<'_>, job: usize) -> Option<String> {
+    let names =
+        [STEP_TIME_BEFORE_FAULT, STEP_TIME_UNDER_FAULT, STEP_TIME_HIT, STEP_TIME_AFTER_REPAIR];
+    by_state(names.map(|figure| known.value_of_job(job, figure.name)))
+}
+
+/// The same of the steps that telemetry saw, where the engine's steps show nothing of the faults.
+fn watched_states(known: &Known<'_>) -> Option<String> {
+    let names = [
+        TELEMETRY_STEP_TIME_BEFORE_FAULT,
+        TELEMETRY_STEP_TIME_UNDER_FAULT,
+        TELEMETRY_STEP_TIME_HIT,
+        TELEMETRY_STEP_TIME_AFTER_REPAIR,
+    ];
+    by_state(names.map(|figure| known.value(figure.name))).map(|states| format!("in telemetry, {states}"))
+}
+
+/// Seconds of a step before the fault, under it, where it begins or ends, and after repair, in words.
+fn by_state([before, under, hit, after]: [Option<f64>; 4]) -> Option<String> {
+    let states = [
+        before.map(|seconds| format!("{} before the fault", time(seconds))),
+        under.map(|seconds| format!("{} under it", time(seconds))),
+        hit.map(|seconds| format!("{} as it begins or ends", time(seconds))),
+        after.map(|seconds| format!("{} after repair", time(seconds))),
+    ];
+    let states: Vec<String> = states.into_iter().flatten().collect();
+    let (first, rest) = states.split_first()?;
+    let first = first.replace(" under it", " under the fault").replace(" as it ", " as the fault ");
+    let rest: String = rest.iter().map(|state| format!(", {state}")).collect();
+    Some(format!("a step takes {first}{rest}"))
+}
+
+/// Bus bandwidths of a job by the state of faults; none where the state of the run does not change.
+fn busbw_states(known: &Known<'_>, job: usize) -> Option<String> {
+    let of = |figure: Declared| known.value_of_job(job, figure.name).map(|rate| shown(rate, "bits_per_s"));
+    let states = [
+        (of(BUSBW_BEFORE_FAULT), "before the fault"),
+        (of(BUSBW_UNDER_FAULT), "under it"),
+        (of(BUSBW_HIT), "in the slowest operation that the fault hits"),
+        (of(BUSBW_AFTER_REPAIR), "after repair"),
+    ];
+    let mut states = states.into_iter().filter_map(|(rate, when)| Some((rate?, when)));
+    let (rate, when) = states.next()?;
+    let when = if when == "under it" { "under the fault" } else { when };
+    let rest: String = states.map(|(rate, when)| format!(", {rate} {when}")).collect();
+    Some(format!("{rate} of bus bandwidth {when}{rest}"))
 }
 
 #[cfg(test)]
@@ -100,7 +171,7 @@ mod tests {
     fn told(values: &[(&str, f64)], jobs: &[&str], draws: usize) -> String {
         let figures: Vec<Figure> = values.iter().map(|(name, value)| Figure::new(name, *value, "")).collect();
         let jobs: Vec<String> = jobs.iter().map(|job| (*job).to_owned()).collect();
-        result(&Known { figures: &figures, jobs: &jobs, again: 0 }, draws)
+        result(&Known { figures: &figures, jobs: &jobs, again: 0 }, draws).join("; ")
     }
 
     const STEP: [(&str, f64); 7] = [
@@ -148,9 +219,42 @@ mod tests {
     }
 
     #[test]
+    fn each_state_of_faults_has_its_own_figure() {
+        let steps = [
+            ("step_time", 1.074),
+            ("exposed_compute", 1.0),
+            ("exposed_other", 0.074),
+            ("step_time_before_fault", 1.074),
+            ("step_time_hit", 9.664),
+            ("step_time_after_repair", 1.075),
+        ];
+        assert_eq!(
+            told(&steps, &["a"], 1),
+            "a step takes 1.074 s before the fault, 9.664 s as it begins or ends, 1.075 s after repair; \
+             the step of 1.074 s has 1.000 s computing, 74.00 ms exposed communication"
+        );
+        let rates = [
+            ("step_time", 1.0),
+            ("busbw_mean", 4e11),
+            ("busbw_hit", 1e11),
+            ("busbw_under_fault", 2e11),
+            ("busbw_before_fault", 4e11),
+        ];
+        assert_eq!(
+            told(&rates, &["a"], 1),
+            "400 Gbps of bus bandwidth before the fault, 200 Gbps under it, 100 Gbps in the slowest operation that the \
+             fault hits"
+        );
+        assert_eq!(
+            told(&rates[..3], &["a"], 1),
+            "100 Gbps of bus bandwidth in the slowest operation that the fault hits"
+        );
+    }
+
+    #[test]
     fn a_figure_without_a_value_tells_its_reason() {
         let figures = [Figure::missing("step_time", "s", "halted at 12.5 s")];
         let told = result(&Known { figures: &figures, jobs: &[], again: 0 }, 1);
-        assert_eq!(told, "there is no step time: halted at 12.5 s");
+        assert_eq!(told, ["there is no step time: halted at 12.5 s"]);
     }
 }

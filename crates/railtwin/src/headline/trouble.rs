@@ -151,10 +151,14 @@ pub fn faults(known: &Known<'_>, end: f64) -> Vec<Evidence> {
     for job in 0..known.jobs.len().max(1) {
         let share = |seconds: f64| if end > 0.0 { seconds / end } else { 0.0 };
         let stalled = known.value_of_job(job, "stall_time").map(What::Stalled);
-        let lost = known.value_of_job(job, "time_lost").map(What::Lost);
+        let lost = known.value_of_job(job, "time_lost").map(|seconds| What::Lost {
+            seconds,
+            share: known.value_of_job(job, "time_lost_share"),
+        });
         for what in [stalled, lost].into_iter().flatten() {
             let cost = match what {
-                What::Stalled(seconds) | What::Lost(seconds) => share(seconds),
+                What::Stalled(seconds) => share(seconds),
+                What::Lost { seconds, share: of_fault } => of_fault.unwrap_or_else(|| share(seconds)),
                 _ => 0.0,
             };
             if cost >= NOTABLE {
@@ -179,6 +183,22 @@ pub fn injected(case: &Case, known: &Known<'_>, end: f64, costs: &[Evidence]) ->
     let from = first.from_ns as f64 / 1e9;
     let what = What::Fault { kind: first.kind.name(), from, of: acted().count() as u64 };
     Some(Evidence { subject: subject(&first.component), what, cost: 1.0, at: Some(from), certainty: 1.0 })
+}
+
+/// The first of the faults that begin after the simulated steps, which end at `end` seconds; telemetry covers the run up
+/// to `watched` seconds.
+pub fn outside(case: &Case, end: f64, watched: Option<f64>) -> Option<Evidence> {
+    let outside = || case.truths.iter().filter(|truth| truth.from_ns as f64 >= end * 1e9);
+    let first = outside().min_by_key(|truth| truth.from_ns)?;
+    let from = first.from_ns as f64 / 1e9;
+    let what = What::Outside {
+        kind: first.kind.name(),
+        from,
+        end,
+        of: outside().count() as u64,
+        watched: watched.is_some_and(|until| from < until),
+    };
+    Some(Evidence { subject: subject(&first.component), what, cost: 0.0, at: Some(from), certainty: 1.0 })
 }
 
 /// What packets suffered, by the figures of the run.
@@ -262,7 +282,7 @@ mod tests {
         let all = faults(&Known { figures: &figures, jobs: &jobs, again: 0 }, 10.0);
         assert_eq!(
             all.iter().map(|e| e.what.clone()).collect::<Vec<_>>(),
-            [What::Stalled(2.0), What::Lost(3.0)]
+            [What::Stalled(2.0), What::Lost { seconds: 3.0, share: None }]
         );
         assert_eq!(all[0].subject, "job b");
     }

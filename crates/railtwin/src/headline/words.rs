@@ -26,8 +26,18 @@ pub fn clause(evidence: &Evidence) -> String {
             format!("{first}: {kind} at {subject} from {} on", time(*from))
         }
         What::Stalled(seconds) => format!("queue pairs of {subject} stood still for {}", time(*seconds)),
-        What::Lost(seconds) => {
-            format!("steps of {subject} after the fault took {} longer in all", time(*seconds))
+        What::Lost { seconds, share } => {
+            let share = share.map(|share| format!(", {} of the time since", shown(share, "ratio")));
+            format!("the fault costs {subject} {}{}", time(*seconds), share.unwrap_or_default())
+        }
+        What::Outside { kind, from, end, of, watched } => {
+            let first = if *of > 1 { format!("first of {} faults", whole(*of)) } else { "fault".to_owned() };
+            let who = if *watched { "only telemetry covers it" } else { "the run shows nothing of it" };
+            format!(
+                "{first}: {kind} at {subject} begins at {}, after the simulated steps ({}): {who}",
+                time(*from),
+                time(*end)
+            )
         }
         What::NeverArrived(count) => {
             let transfers = if *count == 1 { "transfer" } else { "transfers" };

@@ -14,7 +14,7 @@ use crate::engines::engine_of;
 use crate::error::Error;
 use crate::life::detectors::found_after;
 use crate::question::Resolved;
-use crate::simulate::{mean_step, simulate};
+use crate::simulate::{simulate, step_under_faults};
 
 /// How much longer than a healthy step one must take to count as slower.
 const SLOWER: f64 = 1e-3;
@@ -144,7 +144,7 @@ impl<'a> Effects<'a> {
         let case = self.resolved.scenario.injected(&self.resolved.case, &[fault], &failure.source)?;
         let engine = engine_of(self.resolved);
         let done = simulate(&case, engine.as_ref(), 1, &|| (), &mut |_, _| Ok(()))?;
-        Ok(mean_step(&done.replicates[0], 0))
+        Ok(step_under_faults(&done.replicates[0], 0))
     }
 }
 

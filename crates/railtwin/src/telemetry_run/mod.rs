@@ -5,10 +5,11 @@
 //! queue pairs in every state that faults bring the network into.
 //!
 //! * [`packets`]: what packets told; [`states`]: those states; [`traffic`]: what queue pairs and ranks of rings took, for the page;
-//!   [`moment`]: the operations of one step.
+//!   [`moment`]: the operations of one step; [`steps`]: its times by the state of faults.
 pub mod moment;
 pub mod packets;
 pub mod states;
+pub mod steps;
 pub mod traffic;
 
 use std::collections::BTreeSet;
@@ -70,6 +71,8 @@ pub struct TelemetryRun {
     pub span_ns: [u64; 2],
     /// Steps that ended.
     pub steps: u64,
+    /// How long each of them took, in nanoseconds; they follow each other from the start of the job.
+    pub step_ns: Vec<u64>,
     /// The row of the job, and since when it could not end, where the replay stands still.
     pub stop: Option<(usize, Stop)>,
     /// What queue pairs and ranks took.
@@ -244,6 +247,9 @@ fn told_by_packets(
             host_clock: &host_clock,
         };
         gathered.take(&watch.directory, &turn, step, accused);
+        if watch.told.steps() > step {
+            gathered.step_ns.push(watch.told.last_step_ns());
+        }
         if watch.now >= ends_at {
             break;
         }
@@ -275,6 +281,7 @@ struct Gathered {
     traffic: Traffic,
     moment: Moment,
     seen: [u64; 2],
+    step_ns: Vec<u64>,
     full: [bool; 4],
     warnings: Vec<String>,
 }
@@ -287,6 +294,7 @@ impl Gathered {
             traffic: Traffic::new(steps),
             moment: Moment::default(),
             seen: [0; 2],
+            step_ns: Vec::new(),
             full: [false; 4],
             warnings: Vec::new(),
         }
@@ -323,6 +331,7 @@ impl Gathered {
             actions: actions_of(&findings, &directory, &safeguard),
             span_ns,
             steps,
+            step_ns: self.step_ns,
             stop: None,
             directory,
             records: self.records,
@@ -365,6 +374,9 @@ fn watched(
             host_clock: &host_clock,
         };
         gathered.take(&watch.directory, &turn, step, accused);
+        if watch.replay.steps() > step {
+            gathered.step_ns.push(watch.replay.last_step_ns());
+        }
     }
     let findings = watch.joined();
     let stuck = watch.replay.is_stuck() && watch.replay.steps() < steps;
@@ -466,6 +478,7 @@ impl TelemetryRun {
             declared::FINDINGS.figure(found, "of diagnosis in the telemetry of the run"),
             declared::ACCUSATIONS.figure(accusing as f64, "findings that name somebody and are no collision"),
         ];
+        figures.extend(steps::figures(self.span_ns, &self.step_ns, &case.truths));
         let fabric = Some(&*case.fabric);
         let places = railtwin_diagnosis::join::Places { directory: &self.directory, fabric };
         let [from_ns, until_ns] = self.span_ns;

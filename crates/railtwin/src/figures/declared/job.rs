@@ -3,7 +3,8 @@ use super::declare;
 
 declare! {
     JOB: Job, Both;
-    /// Time of a step: the mean over the steps of a replicate, then the median over replicates.
+    /// Time of a step: the mean over the steps of a replicate, then the median over replicates. Where a fault begins or ends
+    /// in the run, of the steps before that; of a run without such steps, of those within one state of faults.
     STEP_TIME = "step_time": Seconds, Less;
     /// The 5th percentile of the step time over replicates.
     STEP_TIME_P5 = "step_time_p5": Seconds, Less;
@@ -23,6 +24,8 @@ declare! {
     GPU_MEMORY_PART = "gpu_memory_<part>": Bytes, Less;
     /// `gpu_memory` over the memory of a GPU, where that is known.
     GPU_MEMORY_SHARE = "gpu_memory_share": Share, Less;
+    /// Share of the job's time that no choice of paths can save more than: an upper bound, no forecast.
+    BALANCER_SAVES_MOST = "balancer_saves_most": Share, Neither;
 }
 
 declare! {
@@ -34,7 +37,8 @@ declare! {
 
 declare! {
     BUSBW: Job, Both;
-    /// Bus bandwidth as nccl-tests defines it, mean over operations and replicates.
+    /// Bus bandwidth as nccl-tests defines it, mean over operations and replicates. Where a fault begins or ends in the run,
+    /// of the operations before that; of a run without such operations, of those within one state of faults.
     BUSBW_MEAN = "busbw_mean": BitsPerSecond, More;
     /// The least bus bandwidth of an operation.
     BUSBW_MIN = "busbw_min": BitsPerSecond, More;
@@ -57,9 +61,29 @@ declare! {
     /// Time in which a queue pair of the job waited for an answer that a fault kept away, from the loss of its path, in
     /// packets the last answer before it, to the answer that ends the wait.
     STALL_TIME = "stall_time": Seconds, Less;
-    /// `time_lost` over the length of the run; below 0 where steps after the fault are shorter than those before it.
+    /// `time_lost` over the time from the first fault to the end of the job's last step; below 0 where steps after the fault
+    /// are shorter than those before it.
     TIME_LOST_SHARE = "time_lost_share": Share, Less;
-    /// One less throughput after the fault over that before it, in steps that neither stalled nor saw a repair.
+    /// Mean time of the steps before the first fault of the run.
+    STEP_TIME_BEFORE_FAULT = "step_time_before_fault": Seconds, Less;
+    /// Mean time of the steps within one state of faults, in which none began or ended and no queue pair waited; of several
+    /// states that with the longest steps.
+    STEP_TIME_UNDER_FAULT = "step_time_under_fault": Seconds, Less;
+    /// The longest step in which a fault began or ended, or a queue pair waited.
+    STEP_TIME_HIT = "step_time_hit": Seconds, Less;
+    /// Mean time of the steps after all faults ended.
+    STEP_TIME_AFTER_REPAIR = "step_time_after_repair": Seconds, Less;
+    /// Mean bus bandwidth of the operations before the first fault of the run.
+    BUSBW_BEFORE_FAULT = "busbw_before_fault": BitsPerSecond, More;
+    /// Least mean bus bandwidth of the operations within one state of faults, over such states.
+    BUSBW_UNDER_FAULT = "busbw_under_fault": BitsPerSecond, More;
+    /// The least bus bandwidth of an operation in which a fault began or ended, or a queue pair waited.
+    BUSBW_HIT = "busbw_hit": BitsPerSecond, More;
+    /// Mean bus bandwidth of the operations after all faults ended.
+    BUSBW_AFTER_REPAIR = "busbw_after_repair": BitsPerSecond, More;
+    /// Time from the start of the job to the end of its last step, whatever happened in it.
+    JOB_TIME = "job_time": Seconds, Less;
+    /// One less throughput of the steps of `step_time_under_fault` over those before the fault.
     THROUGHPUT_LOSS = "throughput_loss": Share, Less;
     /// Throughput of the last step over that before the fault.
     THROUGHPUT_AT_END = "throughput_at_end": Share, More;

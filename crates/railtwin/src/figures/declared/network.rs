@@ -66,6 +66,14 @@ declare! {
     TRUTH_IN_SET = "truth_in_set": Share, More;
     /// Time from a fault to the accusation that names it, the last of several; with faults.
     FOUND_AFTER = "found_after": Seconds, Less;
+    /// Mean time of the steps that telemetry saw before the first fault.
+    TELEMETRY_STEP_TIME_BEFORE_FAULT = "telemetry_step_time_before_fault": Seconds, Less;
+    /// Mean time of the steps that telemetry saw within one state of faults; of several states that with the longest steps.
+    TELEMETRY_STEP_TIME_UNDER_FAULT = "telemetry_step_time_under_fault": Seconds, Less;
+    /// The longest step that telemetry saw in which a fault began or ended.
+    TELEMETRY_STEP_TIME_HIT = "telemetry_step_time_hit": Seconds, Less;
+    /// Mean time of the steps that telemetry saw after all faults ended.
+    TELEMETRY_STEP_TIME_AFTER_REPAIR = "telemetry_step_time_after_repair": Seconds, Less;
 }
 
 declare! {
