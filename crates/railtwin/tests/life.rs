@@ -115,6 +115,14 @@ fn agrees(life: &Life) -> Result<(), TestCaseError> {
         for (ours, booked) in pairs {
             prop_assert!((ours - booked).abs() < 1e-9, "seed {}: {pairs:?}", lived.seed);
         }
+        // Productive time is that of the steps kept and of a part of one more.
+        let worked = ours[Part::Productive] * hours(life.span) / hours(life.step);
+        let steps = lived.steps as f64;
+        prop_assert!(
+            (-1e-6..1.0 + 1e-6).contains(&(worked - steps)),
+            "{steps} of {worked}: seed {}",
+            lived.seed
+        );
     }
     Ok(())
 }
