@@ -70,6 +70,8 @@ pub struct TelemetryRun {
     pub span_ns: [u64; 2],
     /// Steps that ended.
     pub steps: u64,
+    /// Operations of the steps asked for that never end in a replay; those of a run of packets are the run's own.
+    pub unfinished: u64,
     /// The row of the job, and since when it could not end, where the replay stands still.
     pub stop: Option<(usize, Stop)>,
     /// What queue pairs and ranks took.
@@ -323,6 +325,7 @@ impl Gathered {
             actions: actions_of(&findings, &directory, &safeguard),
             span_ns,
             steps,
+            unfinished: 0,
             stop: None,
             directory,
             records: self.records,
@@ -370,7 +373,9 @@ fn watched(
     let stuck = watch.replay.is_stuck() && watch.replay.steps() < steps;
     let ended = (watch.replay.steps(), stuck);
     let span_ns = [start_ns, (watch.now * 1e9) as u64];
-    gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source)
+    let unfinished = watch.replay.unended_of(steps);
+    let done = gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source);
+    TelemetryRun { unfinished, ..done }
 }
 
 /// The case without anything wrong; none where nothing is.
