@@ -70,6 +70,7 @@ impl IntranodeSpec {
     /// it.
     pub fn idle_of_host(&self, host: &HostSpec, nvlink: bool) -> Vec<Idle> {
         let delay = "links inside hosts have intranode.link_delay";
+        let one = "GPUs of a host in [intranode] are around one switch";
         let capacity = match (self.pcie, self.link) {
             (Some(_), _) => Some("links inside hosts are those of [intranode.pcie]"),
             (None, Some(_)) => Some("links inside hosts have intranode.link"),
@@ -79,6 +80,7 @@ impl IntranodeSpec {
             ("fabric.host.nvlink_delay", host.nvlink_delay.is_some(), Some(delay)),
             ("fabric.host.pcie", host.pcie.is_some(), capacity),
             ("fabric.host.pcie_delay", host.pcie_delay.is_some(), Some(delay)),
+            ("fabric.host.pcie_switches", host.pcie_switches.is_some() && nvlink, Some(one)),
             (
                 "fabric.host.gpu_memory",
                 host.gpu_memory.is_some(),
