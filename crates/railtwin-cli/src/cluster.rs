@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
-use railtwin::cluster::{Band, ClusterQuestion, FIGURES, Told, compared, page, ranks};
+use railtwin::cluster::{Band, ClusterQuestion, FIGURES, GATE, Told, compared, page, ranks};
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
 
@@ -83,6 +83,9 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         told.push(cluster.told(policies, &seeds, &|| meter.tick()).map_err(wrong)?);
     }
     meter.finish();
+    for note in of_gate(&told) {
+        writeln!(streams.notes, "{note}")?;
+    }
     if let Some(path) = &args.report {
         write_page(path, &page(&asked[0].1, &described, &told[0]))?;
         note_stand_in(streams)?;
@@ -104,6 +107,18 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         writeln!(streams.out, "\nreport  {}", path.display())?;
     }
     Ok(())
+}
+
+/// Why the gate changed nothing, where it did not in any run.
+fn of_gate(told: &[Vec<Told>]) -> Vec<&str> {
+    let mut notes = Vec::new();
+    for run in told.iter().flatten() {
+        let Some(note) = run.notes.iter().find(|note| note.starts_with(GATE)) else { return Vec::new() };
+        notes.push(note.as_str());
+    }
+    notes.sort_unstable();
+    notes.dedup();
+    notes
 }
 
 fn point(label: &[(String, String)], runs: &[Told]) -> serde_json::Value {

@@ -5,13 +5,17 @@ use std::time::Instant;
 
 use clap::Args;
 use railtwin::Question;
-use railtwin_fabric::FabricError;
+use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::{DesignReport, TierReport};
+use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand};
 use serde_json::json;
 
 use crate::table::{TextTable, grouped};
 use crate::{CliError, Streams};
+
+/// The sections that a fabric is made of, as paths of their keys begin.
+const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 
 /// Arguments of `design`.
 #[derive(Args, Debug)]
@@ -94,7 +98,8 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
     let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
     let report = match settings.fabric(file).map_err(refuse)? {
         FabricSpec::Preset(preset) => {
-            build(&preset, notes)?.map_err(|error| refuse(at_field(&error, "", file, settings.as_str())))?
+            let refused = |error: &FabricError| refuse(at_field(error, "", file, settings.as_str()));
+            counted(&preset, notes, || preset.build().map_err(|error| refused(&error)))?
         }
         FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => return Err(no_preset("the fabric")),
     };
@@ -115,25 +120,46 @@ fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, 
     })?;
     let text = question.text;
     let refuse = |error| CliError::Scenario { error, text: text.clone() };
-    let mut fabrics: Vec<(Vec<(String, String)>, FabricSpec)> = Vec::new();
+    let mut fabrics: Vec<(Vec<(String, String)>, (FabricSpec, Outside))> = Vec::new();
     for point in expand(file, &text).map_err(refuse)? {
         let mut label = point.label;
-        label.retain(|(path, _)| path.starts_with("fabric."));
-        let fabric = point.scenario.fabric;
+        label.retain(|(path, _)| SECTIONS.iter().any(|section| path.starts_with(section)));
+        let scenario = point.scenario;
+        let outside = Outside { frontend: scenario.frontend, storage: scenario.storage };
+        let fabric = (scenario.fabric, outside);
         if !fabrics.iter().any(|(_, other)| *other == fabric) {
             fabrics.push((label, fabric));
         }
     }
     let mut designs = Vec::new();
-    for (label, fabric) in fabrics {
+    for (label, (fabric, outside)) in fabrics {
         let FabricSpec::Preset(preset) = fabric else {
             return Err(no_preset(file));
         };
-        let report =
-            build(&preset, notes)?.map_err(|error| refuse(at_field(&error, "fabric.", file, &text)))?;
+        let built = || with_outside(&preset, &outside, file, &text).map_err(refuse);
+        let report = counted(&preset, notes, built)?;
         designs.push(Design { label, report });
     }
     Ok(designs)
+}
+
+/// A preset with the frontend and the storage that stand beside it.
+fn with_outside(preset: &Preset, outside: &Outside, file: &str, text: &str) -> Result<Fabric, ScenarioError> {
+    let refused = |error: FabricError, section: &str| {
+        let own = error.field().is_some_and(|field| SECTIONS[1..].iter().any(|own| field.starts_with(own)));
+        at_field(&error, if own { "" } else { section }, file, text)
+    };
+    let services = outside.services_on(Network::Backend);
+    let spec = preset.layout().spec().map(|spec| ClosSpec { services, ..spec });
+    let fabric = spec.and_then(|spec| spec.build()).map_err(|error| refused(error, SECTIONS[0]))?;
+    outside.beside(fabric).map_err(|error| match &error {
+        // Hosts are of [fabric]; all else that stands in the way is of the frontend's own.
+        FabricError::OutOfRange { field, .. } if field.starts_with("host.") => refused(error, SECTIONS[0]),
+        _ => {
+            let key = if outside.frontend.is_some() { "frontend" } else { "storage" };
+            ScenarioError::at_key(file, text, key, error.to_string(), None)
+        }
+    })
 }
 
 fn no_preset(what: &str) -> CliError {
@@ -142,15 +168,16 @@ fn no_preset(what: &str) -> CliError {
 }
 
 /// Builds and counts a fabric; the time that the building took goes to `notes`.
-fn build(preset: &Preset, notes: &mut dyn Write) -> Result<Result<DesignReport, FabricError>, CliError> {
+fn counted(
+    preset: &Preset,
+    notes: &mut dyn Write,
+    build: impl FnOnce() -> Result<Fabric, CliError>,
+) -> Result<DesignReport, CliError> {
     let start = Instant::now();
-    let fabric = match preset.build() {
-        Ok(fabric) => fabric,
-        Err(error) => return Ok(Err(error)),
-    };
+    let fabric = build()?;
     let seconds = start.elapsed().as_secs_f64();
     writeln!(notes, "built {} in {seconds:.3} s", preset.name())?;
-    Ok(Ok(DesignReport::of(&fabric)))
+    Ok(DesignReport::of(&fabric))
 }
 
 /// A fabric that cannot be built, at the place of the key that is to blame.
@@ -236,8 +263,16 @@ fn counts(report: &DesignReport) -> TextTable {
     ] {
         table.row([name.to_owned(), grouped(count)]);
     }
-    if r.storage_hosts > 0 {
-        table.row(["storage hosts".to_owned(), grouped(r.storage_hosts)]);
+    for (name, count) in [
+        ("storage hosts", r.storage_hosts),
+        ("gateways", r.gateways),
+        ("cables host to frontend leaf", r.cables_frontend_access),
+        ("cables frontend leaf to spine", r.cables_frontend_leaf_spine),
+        ("cables frontend spine to core", r.cables_frontend_spine_core),
+    ] {
+        if count > 0 {
+            table.row([name.to_owned(), grouped(count)]);
+        }
     }
     table.row(["backend capacity per host".to_owned(), r.host_backend.to_string()]);
     table.row(["frontend capacity per host".to_owned(), r.host_frontend.to_string()]);

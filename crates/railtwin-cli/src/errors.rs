@@ -2,10 +2,11 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan};
 use railtwin_scenario::{Problem, ScenarioError};
-use railtwin_store::{StoreError, one_line, printable};
+use railtwin_store::{StoreError, one_line};
 
+use crate::excerpt::Excerpt;
 use crate::run::label_text;
 
 /// Why the command did not do what was asked.
@@ -181,7 +182,7 @@ fn drawn(shown: &Shown) -> String {
 struct Shown {
     message: String,
     help: Option<String>,
-    source: Option<(NamedSource<String>, LabeledSpan)>,
+    source: Option<Excerpt>,
 }
 
 impl Shown {
@@ -192,15 +193,8 @@ impl Shown {
     }
 
     fn placed(file: &str, text: &str, problem: &Problem) -> Self {
-        // A whole table is a place of many lines: its first is enough.
-        let place = &text[problem.span.clone()];
-        let length = place.find('\n').unwrap_or(place.len());
-        // What is drawn is the printable text, whose places are others: carets and columns must fit what is seen.
-        let (begin, end) = (problem.span.start, problem.span.start + length);
-        let shown = |text: &str| printable(text).len();
-        let label = LabeledSpan::new(None, shown(&text[..begin]), shown(&text[begin..end]));
-        let source = NamedSource::new(one_line(file), printable(text).into_owned());
-        Self { source: Some((source, label)), ..Self::plain(problem.message.clone(), problem.hint.clone()) }
+        let source = Excerpt::new(file, text, problem);
+        Self { source: Some(source), ..Self::plain(problem.message.clone(), problem.hint.clone()) }
     }
 }
 
@@ -218,11 +212,11 @@ impl Diagnostic for Shown {
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.source.as_ref().map(|(source, _)| source as &dyn miette::SourceCode)
+        self.source.as_ref().map(|source| source as &dyn miette::SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (_, label) = self.source.as_ref()?;
-        Some(Box::new(std::iter::once(label.clone())))
+        let source = self.source.as_ref()?;
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(None, source.mark()))))
     }
 }

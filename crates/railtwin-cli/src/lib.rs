@@ -33,6 +33,7 @@ mod downtime_table3;
 mod downtime_text;
 mod engine_args;
 mod errors;
+mod excerpt;
 mod impact;
 mod import;
 mod import_facts;

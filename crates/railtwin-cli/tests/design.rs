@@ -100,6 +100,40 @@ fn a_scenario_is_designed_once_for_each_fabric_of_its_sweep() {
     assert_eq!(json.as_array().unwrap().len(), 2);
 }
 
+/// 2 segments of 136 hosts make 5 sets of leaves of 64 hosts, 100 storage hosts and 4 gateways 2 more: 7 sets of 2
+/// leaves, each with a cable to each of 32 spines. A host has a port under each leaf of its set.
+#[test]
+fn storage_and_frontend_of_a_scenario_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let fabric = "[fabric]\npreset = \"hpn\"\nsegments = 2\n";
+    let alone = railtwin(&["design", &scenario(folder.path(), fabric)]).out;
+    assert!(!alone.contains("frontend leaf") && !alone.contains("storage"), "{alone}");
+    let text = format!("{fabric}[storage]\nhosts = 100\ngateways = 4\n");
+    let Outcome { status, out, notes } = railtwin(&["design", &scenario(folder.path(), &text)]);
+    assert_eq!(status, 0, "{notes}");
+    assert_eq!((count(&out, "storage hosts"), count(&out, "gateways")), (100, 4));
+    assert_eq!(count(&out, "cables host to frontend leaf"), (272 + 104) * 2);
+    assert_eq!(count(&out, "cables frontend leaf to spine"), 14 * 32);
+    let tier = |name: &str| -> Vec<String> {
+        let line = out.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().take(3).map(str::to_owned).collect()
+    };
+    assert_eq!(tier("frontend-leaf"), ["frontend-leaf", "14", "64"]);
+    assert_eq!(tier("frontend-spine")[..2], ["frontend-spine", "32"]);
+    assert_eq!(count(&out, "GPUs, active"), count(&alone, "GPUs, active"));
+    // On the backend 100 storage hosts of one NIC stand where 13 hosts of eight would.
+    let text = format!("{fabric}[storage]\nhosts = [100, 8]\non = \"backend\"\n");
+    let out = railtwin(&["design", &scenario(folder.path(), &text)]).out;
+    assert_eq!(count(&out, "hosts, active"), 256 - 13);
+    assert_eq!(out.matches("storage.hosts = ").count(), 2, "{out}");
+    let text = format!("{fabric}[storage]\nhosts = 2048\non = \"backend\"\n");
+    let wrong = railtwin(&["design", &scenario(folder.path(), &text)]);
+    assert!(wrong.status == 2 && wrong.notes.contains("scenario.toml:7:9"), "{}", wrong.notes);
+    let plain = format!("{fabric}host = {{ model = \"plain\" }}\n[frontend]\n");
+    let wrong = railtwin(&["design", &scenario(folder.path(), &plain)]);
+    assert!(wrong.status == 2 && wrong.notes.contains("frontend NIC"), "{}", wrong.notes);
+}
+
 #[test]
 fn errors_show_the_place_in_the_file_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();

@@ -140,6 +140,40 @@ fn a_run_folder_that_cannot_be_read_is_told_and_kept() {
     assert!(run.join("links.parquet").is_file());
 }
 
+/// Long lines, and places far out in them, in every verb that reads a scenario: the place is seen, in lines that fit.
+#[test]
+fn an_error_in_a_long_line_is_shown_around_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = small("long", "");
+    let value = "é".repeat(70_000);
+    for (text, words) in [
+        (
+            format!("{text}[run]\nsteps = {}\"a\"\n", " ".repeat(70_000)),
+            ["long.toml:12:70009", "`steps` is text"],
+        ),
+        (format!("{text}[run]\n# {value}\nsteps = \"a\"\n"), ["long.toml:13:9", "`steps` is text"]),
+        (
+            format!("{text}[run]\nthreads = \"{value}\"\nsteps = 2\n"),
+            ["long.toml:12:1", "unknown key `threads`"],
+        ),
+        (format!("{text}[run]\n{value} = 2\n"), ["long.toml:12:1", "é"]),
+        (text.replace("64 MiB", &value), ["long.toml:9:45", "is not a size"]),
+        (text.replace("leaf-spine", &value), ["long.toml:5:10", "é … é"]),
+    ] {
+        let file = written(folder.path(), "long.toml", &text);
+        for verb in ["run", "sweep", "design", "paths", "cluster", "intranode", "interference"] {
+            let outcome = railtwin(&[verb, &file]);
+            assert_eq!(outcome.status, 2, "{verb}: {}", outcome.notes);
+            let longest = outcome.notes.lines().map(|line| line.chars().count()).max();
+            assert!(longest < Some(1_000), "{verb}: a line of {longest:?} characters");
+            for word in words {
+                let notes = outcome.notes.replace("\n  │ ", " ");
+                assert!(notes.contains(word), "{verb}: {word} is missing:\n{}", outcome.notes);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_wrong_call_is_told_with_what_would_be_right() {
     for (args, words) in [

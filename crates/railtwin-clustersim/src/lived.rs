@@ -126,6 +126,8 @@ pub struct Effort {
     pub plans: u64,
     /// Times that a job moved so that another fits a segment.
     pub moves: u64,
+    /// Of the epochs those in which it can matter that levels do not hold on links inside hosts.
+    pub ungated: u64,
 }
 
 /// Two jobs that contended for a link.

@@ -76,9 +76,21 @@ pub struct DesignReport {
     pub cables_leaf_spine: u32,
     /// Cables from spine to core.
     pub cables_spine_core: u32,
+    /// Cables from all hosts to leaves of the frontend.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cables_frontend_access: u32,
+    /// Cables from leaf to spine of the frontend.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cables_frontend_leaf_spine: u32,
+    /// Cables from spine to core of the frontend.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cables_frontend_spine_core: u32,
     /// Storage hosts, wherever they stand.
     #[serde(skip_serializing_if = "is_none")]
     pub storage_hosts: u32,
+    /// Gateways, wherever they stand.
+    #[serde(skip_serializing_if = "is_none")]
+    pub gateways: u32,
     /// Backend capacity of the first host.
     pub host_backend: Rate,
     /// Frontend capacity of the first host.
@@ -131,7 +143,11 @@ impl DesignReport {
             cables_access_spare: access.1,
             cables_leaf_spine: class(CableClass::LeafSpine),
             cables_spine_core: class(CableClass::SpineCore),
+            cables_frontend_access: class(CableClass::FrontendAccess),
+            cables_frontend_leaf_spine: class(CableClass::FrontendLeafSpine),
+            cables_frontend_spine_core: class(CableClass::FrontendSpineCore),
             storage_hosts: fabric.storage_hosts().len() as u32,
+            gateways: fabric.gateways().len() as u32,
             host_backend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Backend)),
             host_frontend: model.map_or(Rate::ZERO, |_| host_capacity(fabric, PortRole::Frontend)),
             nvlink_to_nic: model.and_then(|m| {

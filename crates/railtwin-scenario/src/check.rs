@@ -226,9 +226,10 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
         (Kind::Amount, Value::Integer(_) | Value::Float(_)) => {
             plain(number(node).is_finite(), "is not finite")
         }
-        (Kind::Amount, Value::Text(text)) => {
-            plain(Amount::of_text(text).is_some(), &format!("cannot be {text:?}"))
-        }
+        (Kind::Amount, Value::Text(text)) => match Amount::of_text(text) {
+            Err(error) if !error.is_malformed() => Err(refused(error)),
+            amount => plain(amount.is_ok(), &format!("cannot be {text:?}")),
+        },
         (Kind::Time, Value::Text(text)) => text.parse::<SimTime>().map(|_| ()).map_err(refused),
         (Kind::TimeRange, Value::Text(text)) => text.parse::<TimeRange>().map(|_| ()).map_err(refused),
         (Kind::Span, Value::Text(text)) => {

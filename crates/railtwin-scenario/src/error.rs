@@ -30,10 +30,23 @@ impl Problem {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             span: start..end,
-            message: message.into(),
-            hint,
+            message: shortened(message.into()),
+            hint: hint.map(shortened),
         }
     }
+}
+
+/// Longest message or hint, in characters: one that repeats a value of the text may be of any length.
+const LONGEST: usize = 2_000;
+
+/// A message without its middle where it is too long: both its subject and what is wrong stand at the ends.
+fn shortened(message: String) -> String {
+    if message.chars().count() <= LONGEST {
+        return message;
+    }
+    let byte = |count: usize| message.char_indices().rev().nth(count - 1).map_or(0, |(at, _)| at);
+    let head = message.char_indices().nth(LONGEST / 10).map_or(0, |(at, _)| at);
+    format!("{} … {}", &message[..head], &message[byte(LONGEST / 10)..])
 }
 
 /// A scenario that was refused: the file as the caller named it and at least one problem.
@@ -85,5 +98,17 @@ mod tests {
         assert_eq!(inside_a_character.span, 7..9);
         let beyond = Problem::new(text, 90..99, "x", None);
         assert_eq!((beyond.line, beyond.span), (3, 14..14));
+    }
+
+    #[test]
+    fn a_message_that_repeats_a_long_value_keeps_its_ends() {
+        let value = "é".repeat(70_000);
+        let problem = Problem::new("", 0..0, format!("unknown key `{value}` in [run]"), Some(value));
+        assert!(problem.message.starts_with("unknown key `éé"), "{}", problem.message);
+        assert!(problem.message.ends_with("éé` in [run]"), "{}", problem.message);
+        assert_eq!(problem.message.chars().count(), 403);
+        assert_eq!(problem.hint.map(|hint| hint.chars().count()), Some(403));
+        let whole = "x".repeat(LONGEST);
+        assert_eq!(Problem::new("", 0..0, whole.clone(), None).message, whole);
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::mem::discriminant;
 
 use railtwin_units::keys::{Keyed, Kind, Table, joined, key};
-use railtwin_units::{Bytes, Rate, SimTime};
+use railtwin_units::{Bytes, QuantityError, Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
 use crate::consistency::Trouble;
@@ -95,12 +95,12 @@ impl Amount {
         }
     }
 
-    /// An amount with a unit.
-    pub(crate) fn of_text(text: &str) -> Option<Self> {
-        let time = text.parse().ok().map(Self::Time);
-        let size = || text.parse().ok().map(Self::Size);
-        let rate = || text.parse().ok().map(Self::Rate);
-        time.or_else(size).or_else(rate)
+    /// An amount with a unit; the error is of the quantity whose unit stands there.
+    pub(crate) fn of_text(text: &str) -> Result<Self, QuantityError> {
+        let size = |error: QuantityError| if error.is_malformed() { text.parse() } else { Err(error) };
+        let rate = |error: QuantityError| if error.is_malformed() { text.parse() } else { Err(error) };
+        let time = text.parse().map(Self::Time);
+        time.or_else(|error| size(error).map(Self::Size)).or_else(|error| rate(error).map(Self::Rate))
     }
 }
 
@@ -144,8 +144,12 @@ impl<'de> Deserialize<'de> for Amount {
         }
         match Written::deserialize(input)? {
             Written::Number(number) => Ok(Self::Number(number)),
-            Written::Text(text) => Self::of_text(&text)
-                .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a time, size or rate"))),
+            Written::Text(text) => Self::of_text(&text).map_err(|error| {
+                serde::de::Error::custom(match error.is_malformed() {
+                    true => format!("{text:?} is not a time, size or rate"),
+                    false => error.to_string(),
+                })
+            }),
         }
     }
 }
@@ -180,13 +184,14 @@ mod tests {
     #[test]
     fn bounds_accept_what_lies_between_them() {
         let bounds = Bounds {
-            at_least: Amount::of_text("1 s"),
+            at_least: Amount::of_text("1 s").ok(),
             at_most: Some(Amount::Number(2.0)),
             ..Bounds::default()
         };
         assert!(bounds.accepts(1.0) && bounds.accepts(2.0));
         assert!(!bounds.accepts(0.999) && !bounds.accepts(2.001) && !bounds.accepts(f64::NAN));
-        let near = Bounds { equals: Amount::of_text("100 Gbps"), tolerance: Some(0.01), ..Bounds::default() };
+        let near =
+            Bounds { equals: Amount::of_text("100 Gbps").ok(), tolerance: Some(0.01), ..Bounds::default() };
         assert!(near.accepts(99.5e9) && !near.accepts(98.5e9));
         assert!(!Bounds { tolerance: None, ..near }.accepts(99.5e9));
     }

@@ -10,8 +10,7 @@ use crate::{EngineName, JobSpec, RunSpec, Scenario};
 impl Scenario {
     /// All remarks on a resolved scenario; `specs` are those of its jobs.
     pub(crate) fn remarks(&self, case: &Case, specs: &[&JobSpec]) -> Vec<String> {
-        let mut all = Vec::from_iter(self.unread());
-        all.extend(self.idle_control(false));
+        let mut all = self.idle_keys(false);
         all.extend(self.idle_replan());
         all.extend(self.idle_steps());
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));

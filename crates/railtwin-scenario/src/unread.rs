@@ -1,4 +1,6 @@
 //! Keys that are written and that the engine of the scenario does not read: said, so that none is silent.
+use railtwin_engine::Balancer;
+use railtwin_engine::packet::MarkAt;
 use railtwin_units::keys::{Key, Kind, Reader, Table};
 use railtwin_units::{Bytes, Rate, SimTime};
 use toml::Value;
@@ -12,8 +14,8 @@ const COUNTED: [&str; 3] = ["packet.control", "packet.congestion_control", "pack
 
 impl Scenario {
     /// A warning that names every key whose value is not its default and that the engine does not read; none where
-    /// there is no such key.
-    pub(crate) fn unread(&self) -> Option<String> {
+    /// there is no such key. With controllers of one's `own` flows read more.
+    pub(crate) fn unread(&self, own: bool) -> Option<String> {
         let other = match self.engine {
             EngineName::Flow => Reader::Packet,
             EngineName::Packet => Reader::Flow,
@@ -25,10 +27,40 @@ impl Scenario {
         if self.telemetry.as_ref().is_some_and(|telemetry| telemetry.counters.is_some()) {
             found.retain(|path| !COUNTED.contains(&path.as_str()));
         }
+        if self.engine == EngineName::Flow {
+            found = found.into_iter().flat_map(|path| self.unread_of_marks(path, own)).collect();
+        }
         let verb = if found.len() == 1 { "it changes" } else { "they change" };
         let engine = self.engine.name();
         (!found.is_empty())
             .then(|| format!("the {engine} engine does not read {}: {verb} nothing", listed(&found)))
+    }
+
+    /// The keys of `ecn` that flows do not read, where they read others of it; any other path as it is.
+    ///
+    /// A full link marks whatever crosses it, if its switch marks at all, and hosts or controllers that hear of marks
+    /// act on that. A queue that stands at `min` delays probes.
+    fn unread_of_marks(&self, path: String, own: bool) -> Vec<String> {
+        let (control, balancer) = (&self.control, self.routing.balancer);
+        let marks = control.feedback.is_some() && (own || balancer == Balancer::MultipathEcn);
+        let probes = own || (control.probes.is_some() && balancer == Balancer::C4p);
+        let [leaf, spine, core] = self.switch.tiers();
+        let ecn = match path.as_str() {
+            "switch.leaf.ecn" => leaf.ecn,
+            "switch.spine.ecn" => spine.ecn,
+            "switch.core.ecn" => core.ecn,
+            _ => None,
+        };
+        let Some(ecn) = ecn.filter(|_| marks || probes) else { return vec![path] };
+        let keys =
+            [("min", !probes), ("max", true), ("probability", true), ("at", ecn.at != MarkAt::Dequeue)];
+        keys.iter().filter(|(_, idle)| *idle).map(|(key, _)| format!("{path}.{key}")).collect()
+    }
+
+    /// Warnings that name every key that the engine does not read, and every key about controllers that nobody goes
+    /// by; with controllers of one's `own` only those that these do not go by either.
+    pub fn idle_keys(&self, own: bool) -> Vec<String> {
+        self.unread(own).into_iter().chain(self.idle_control(own)).collect()
     }
 }
 
@@ -98,7 +130,7 @@ mod tests {
     const HEAD: &str = "schema = 1\nname = \"a\"\nfabric = { preset = \"hpn\" }\n";
 
     fn unread(text: &str) -> Option<String> {
-        Scenario::parse("a.toml", &format!("{HEAD}{text}")).unwrap().unread()
+        Scenario::parse("a.toml", &format!("{HEAD}{text}")).unwrap().unread(false)
     }
 
     /// One key that is read brings all defaults of its section into the canonical text.
@@ -107,6 +139,23 @@ mod tests {
         assert_eq!(unread("[packet]\npayload = \"1024 B\"\n"), None);
         assert_eq!(unread("[packet]\npayload = \"1024 B\"\nnic = { receive_buffer = \"1000 kB\" }\n"), None);
         assert_eq!(unread("engine = \"packet\"\n[transport]\ntimeout = 4\n[run]\nsteps = 2\n"), None);
+    }
+
+    /// Marks feed `multipath-ecn`, and a queue that stands delays probes.
+    #[test]
+    fn of_marks_only_what_flows_do_not_read_is_named() {
+        let ecn = "[switch.leaf]\necn = { min = \"1 kB\", max = \"9 kB\", probability = 0.2 }\n";
+        let named = |keys: &str| unread(&format!("{keys}{ecn}")).unwrap();
+        let read = |keys: &str| format!("the flow engine does not read {keys} nothing");
+        let marks = named("[routing]\nbalancer = \"multipath-ecn\"\n[control]\nfeedback = \"1 ms\"\n");
+        let keys = "switch.leaf.ecn.min, switch.leaf.ecn.max and switch.leaf.ecn.probability: they change";
+        assert_eq!(marks, read(keys));
+        let probes = named("[routing]\nbalancer = \"c4p\"\n[control]\nprobes = \"1 ms\"\n");
+        assert_eq!(probes, read("switch.leaf.ecn.max and switch.leaf.ecn.probability: they change"));
+        let whole = read("switch.leaf.ecn: it changes");
+        for keys in ["", "[routing]\nbalancer = \"multipath-ecn\"\n", "[control]\nfeedback = \"1 ms\"\n"] {
+            assert_eq!(named(keys), whole, "{keys}");
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub struct Replay {
     step: u64,
     last_step_ns: u64,
     stuck: bool,
+    unended: u64,
 }
 
 /// Groups of the operation at hand.
@@ -177,6 +178,7 @@ impl Replay {
             step: 0,
             last_step_ns: 0,
             stuck: false,
+            unended: 0,
             rows,
             seats,
             schedule,
@@ -225,6 +227,13 @@ impl Replay {
         self.stuck
     }
 
+    /// Operations that never end when the job goes through so many steps: some of the step in which it stands still, and
+    /// all of the steps after that; none where it does not stand still.
+    pub fn unended_of(&self, steps: u64) -> u64 {
+        let later = steps.saturating_sub(self.step + 1) * self.durations.operations() as u64;
+        if self.stuck { self.unended + later } else { 0 }
+    }
+
     /// Other jobs' visits so far: what a detector should call a collision.
     pub fn collisions(&self) -> &[crate::Collision] {
         self.network.collisions()
@@ -264,13 +273,16 @@ impl Replay {
                     self.communicate(&entry, pattern as usize, bytes, batch);
                 }
             }
+            let mut never = false;
             for &end in &self.ends[entry.slot as usize][..entry.ranks.len()] {
                 if end < f64::INFINITY {
                     last = last.max(end);
                 } else {
-                    stuck = true;
+                    never = true;
                 }
             }
+            stuck |= never;
+            self.unended += u64::from(never && self.is_unended(&entry));
         }
         self.last_step_ns = last as u64;
         self.now_ns += self.last_step_ns;
@@ -281,6 +293,20 @@ impl Replay {
         }
         self.step += 1;
         Progress::Ended
+    }
+
+    /// Whether an operation that some rank does not end is one that never ends: a rank that enters nothing more leaves the
+    /// others of its lane to compute on.
+    fn is_unended(&self, entry: &Entry) -> bool {
+        let ends = &self.ends[entry.slot as usize][..entry.ranks.len()];
+        let stopped = |rank: u32| self.ranks.stops.iter().any(|stop| stop.0 == rank && stop.3);
+        let mut waits = entry.ranks.clone().zip(ends).filter(|(_, end)| **end == f64::INFINITY);
+        match entry.task {
+            Task::Communicate { .. } => true,
+            Task::Compute { .. } => {
+                ends.iter().all(|end| *end == f64::INFINITY) || waits.any(|(rank, _)| !stopped(rank))
+            }
+        }
     }
 
     /// When each rank enters an operation.

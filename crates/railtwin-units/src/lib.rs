@@ -4,6 +4,7 @@
 //! * [`TimeRange`]: a span that is not known to the point.
 //! * [`Bytes`], [`Rate`]: sizes and rates; dividing one by the other gives time.
 //! * [`text`]: quantities as people write them (`"400 Gbps"`, `"1.5 us"`, `"64 MiB"`).
+//! * [`decimal`]: decimal numbers in text, scaled exactly.
 //! * [`choice!`]: one of a few words.
 //! * [`keys`], [`section!`], [`variants!`], [`one_of!`], [`either!`]: the keys of a section of a scenario.
 //! * [`id`]: dense typed ids.
@@ -19,6 +20,7 @@
 pub use serde;
 
 mod choice;
+pub mod decimal;
 mod exact;
 mod group;
 pub mod id;

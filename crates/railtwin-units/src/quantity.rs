@@ -1,7 +1,7 @@
 //! Quantities as types: simulated time, sizes, rates.
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// A moment or a span of simulated time in whole picoseconds (584 days fit).
+/// A moment or a span of simulated time in whole picoseconds (213 days fit).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct SimTime(u64);
 

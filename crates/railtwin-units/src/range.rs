@@ -108,10 +108,13 @@ impl FromStr for TimeRange {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let Some((least, most)) = text.split_once(TO) else {
-            return text.parse().map(Self::at).map_err(|_| QuantityError::of_range(text));
+        let read = |part: &str| {
+            part.parse::<SimTime>()
+                .map_err(|error| if error.is_malformed() { QuantityError::of_range(text) } else { error })
         };
-        let read = |part: &str| part.parse::<SimTime>().map_err(|_| QuantityError::of_range(text));
+        let Some((least, most)) = text.split_once(TO) else {
+            return read(text).map(Self::at);
+        };
         let (least, most) = (read(least)?, read(most)?);
         if most < least {
             return Err(QuantityError::of_range(text));

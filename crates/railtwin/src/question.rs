@@ -63,9 +63,9 @@ impl Resolved {
         }
         let names = own.names();
         // Keys that only controllers read are read now.
-        let before = self.scenario.idle_control(false);
+        let before = self.scenario.idle_keys(false);
         self.case.warnings.retain(|warning| !before.contains(warning));
-        self.case.warnings.extend(self.scenario.idle_control(true));
+        self.case.warnings.extend(self.scenario.idle_keys(true));
         self.case_text.push_str(&format!("# controllers {}\n", names.join(", ")));
         self.case_hash = hex(&Sha256::digest(self.case_text.as_bytes()));
         self.case.own = Some(own);

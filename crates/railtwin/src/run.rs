@@ -136,12 +136,16 @@ impl Run {
             }
             // The replay goes on for longer than the engine's steps: what stops the job there stops the job.
             let stop = telemetry.as_ref().and_then(|run| run.stop);
+            let mut hung = None;
             if let Some((job, stop)) = stop.filter(|(job, _)| case.work.jobs[*job].goes_on_as.is_none()) {
+                let ended = done.replicates[done.chosen as usize].stops[job].is_none();
+                hung = telemetry.as_ref().filter(|_| ended).map(|run| run.unfinished);
                 done.replicates.iter_mut().for_each(|replicate| {
                     replicate.stops[job].get_or_insert(stop);
                 });
             }
             let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
+            hung.into_iter().for_each(|count| figures::add_of_replay(&mut info.figures, count));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
             if let Some(lived) = followed {
                 info.figures.extend(lived.figures());

@@ -99,6 +99,51 @@ fn every_key_is_heard() {
     assert!(told(&list).unwrap()[0].jobs[0].name.contains("pod"));
 }
 
+/// What weeks of jobs do not read is said by name, and changes nothing.
+#[test]
+fn keys_without_effect_are_named() {
+    let base = told(BASE).unwrap().remove(0);
+    let named = |text: &str| {
+        let mut one = told(text).unwrap().remove(0);
+        let notes = std::mem::replace(&mut one.notes, base.notes.clone());
+        (one == base, notes.into_iter().filter(|note| !base.notes.contains(note)).collect::<Vec<_>>())
+    };
+    let host = |keys: &str| BASE.replace("nics = 4 }", &format!("{keys} }}"));
+    for key in
+        ["nvlink_delay = \"9 us\"", "pcie_delay = \"9 us\"", "gpu_memory = \"1 GB\"", "caps = \"none\""]
+    {
+        let (is_same, notes) = named(&host(&format!("nics = 4, {key}")));
+        let name = key.split(' ').next().unwrap();
+        assert!(is_same && notes.len() == 1, "{key}: {notes:?}");
+        assert!(notes[0].starts_with(&format!("fabric.host.{name} changes nothing: ")), "{notes:?}");
+    }
+    for key in ["delay", "switch_latency"] {
+        let found = named(&BASE.replace("uplinks = 4", &format!("uplinks = 4\n{key} = \"9 us\"")));
+        let why = "contention over weeks is a fluid without delays";
+        assert_eq!(found, (true, vec![format!("fabric.{key} changes nothing: {why}")]));
+    }
+    // Over NVLink jobs meet on no link inside a host; over PCIe switches they do, and other policies have no gate.
+    let gate = |text: &str| text.replacen("[cluster]", "[cluster]\ngate = false", 1);
+    let met =
+        "cluster.gate changes nothing: no two jobs met on a link inside a host that is too narrow for both";
+    assert_eq!(named(&gate(BASE)), (true, vec![met.to_owned()]));
+    let pcie = host("nics = 4, pcie_switches = 4, nvlink = \"0 Gbps\"");
+    assert_eq!(named(&gate(&pcie)), (false, Vec::new()));
+    // Pairs of GPUs share a NIC, whose port is narrower than PCIe.
+    let list = "[cluster]\ndays = 0.1\nsharing = \"crux\"\njobs = \"../../data/crux_testbed/pcie-resnet-8-bert-16.csv\"\n";
+    let list = host("nics = 4, pcie_switches = 4").split("[cluster]").next().unwrap().to_owned() + list;
+    let question = |text: &str| {
+        let question = Question::of_text("weeks.toml", text, Path::new(env!("CARGO_MANIFEST_DIR")));
+        let cluster = question.cluster(&question.points().unwrap().remove(0).scenario).unwrap();
+        cluster.told(&[SharingPolicy::Crux], &[1], &|| ()).unwrap().remove(0)
+    };
+    let (mut ungated, gated) = (question(&gate(&list)), question(&list));
+    let notes = std::mem::replace(&mut ungated.notes, gated.notes.clone());
+    assert!(ungated == gated && notes.iter().any(|note| note == met), "{notes:?}");
+    let (_, notes) = named(&gate(&BASE.replace("\"crux\"", "\"ecmp\"")));
+    assert_eq!(notes, ["cluster.gate changes nothing: ecmp has no gate"]);
+}
+
 /// Who is slowed most ends last, so those that still run are told of, too.
 #[test]
 fn those_that_still_run_are_told_of() {

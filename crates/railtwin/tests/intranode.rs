@@ -5,7 +5,7 @@ use std::path::Path;
 use railtwin::Question;
 use railtwin::intranode::fit::{FitKey, fit};
 use railtwin::intranode::measured::{Pair, Test, tests};
-use railtwin::intranode::{regressions, told};
+use railtwin::intranode::{regressions, told, warnings};
 use railtwin_engine::IntranodeLog;
 use railtwin_engine::intranode::{IntranodeSpec, Measure};
 use railtwin_formats::telemetry::parse_perftest;
@@ -123,6 +123,45 @@ fn every_key_is_heard() {
     ] {
         assert_ne!(changed(&PAIR.replacen(old, new, 1)), pair, "{new} changes nothing");
     }
+}
+
+/// What changes no figure is named, and what changes one is not.
+#[test]
+fn keys_without_effect_are_named() {
+    let of = |text: &str| {
+        let question = Question::of_text("inside.toml", text, Path::new("."));
+        let asked = question.intranode_points(&question.points().unwrap(), 1).unwrap();
+        (told(&asked, false, &|| ()), warnings(&asked))
+    };
+    let named = |text: &str, old: &str, new: &str| {
+        let (base, before) = of(text);
+        assert!(text.contains(old), "{old}");
+        let (changed, mut warnings) = of(&text.replacen(old, new, 1));
+        warnings.retain(|warning| !before.contains(warning));
+        assert_eq!(changed == base, !warnings.is_empty(), "{new}: {warnings:?}");
+        warnings.into_iter().map(|one| one.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for key in
+        ["nvlink_delay = \"9 us\"", "pcie_delay = \"9 us\"", "gpu_memory = \"1 GB\"", "caps = \"none\""]
+    {
+        let found = named(BASE, "nics = 1", &format!("nics = 1, {key}"));
+        assert_eq!(found, [format!("fabric.host.{}", key.split(' ').next().unwrap())]);
+    }
+    assert_eq!(named(BASE, "nics = 1", "nics = 1, pcie = \"50 Gbps\""), ["fabric.host.pcie"]);
+    let plain =
+        BASE.replace("gpus = 4, nics = 1, nvlink = \"256 Gbps\"", "gpus = 1, nics = 1, nvlink = \"0 Gbps\"");
+    assert_eq!(named(&plain, "nics = 1", "nics = 1, pcie = \"50 Gbps\""), Vec::<String>::new());
+    let measured = |measure: &str| format!("{BASE}pair = {{ messages = 20, measure = \"{measure}\" }}\n");
+    let (bandwidth, latency) = (measured("bandwidth"), measured("latency"));
+    for pair in [&bandwidth, &latency] {
+        assert_eq!(named(pair, "pair =", "arbiter = \"age\"\npair ="), ["intranode.arbiter"]);
+        assert_eq!(named(pair, "pair =", "crossings = \"one\"\npair ="), ["intranode.crossings"]);
+    }
+    let of_pair = |text: &str, key: &str| named(text, "messages", &format!("{key} = \"2 us\", messages"));
+    assert_eq!(of_pair(&bandwidth, "overhead"), ["intranode.pair.overhead"]);
+    assert_eq!(of_pair(&latency, "overhead"), Vec::<String>::new());
+    assert_eq!(of_pair(&bandwidth, "gap"), Vec::<String>::new());
+    assert_eq!(of_pair(&latency, "gap"), ["intranode.pair.gap"]);
 }
 
 #[test]

@@ -47,11 +47,17 @@ fn without_detectors_their_keys_are_told_to_be_idle() {
                      `by_hand`";
     assert_eq!(warned("c4d = false\nisolation = \"1 h\""), [by_people]);
     assert_eq!(warned("isolation = \"1 h\""), Vec::<String>::new());
+    let of_none = "steering.tests changes nothing: with no `false_alarms` nobody is accused wrongly";
+    assert_eq!(warned("tests = \"3 h\""), [of_none]);
+    assert_eq!(warned("tests = \"3 h\"\nfalse_alarms = 2.0"), Vec::<String>::new());
     // And they do change nothing.
     let all = "process = \"c4\"\nfactor = 600";
     let plain = life(all, "c4d = false");
     let told = life(all, &format!("c4d = false\n{keys}isolation = \"1 h\""));
     assert_eq!(format!("{:?}", plain.lives), format!("{:?}", told.lives));
+    let with = |keys: &str| format!("{:?}", life(all, keys).lives);
+    assert_eq!(with("tests = \"1 h\""), with(""));
+    assert_ne!(with("tests = \"1 h\"\nfalse_alarms = 2.0"), with("false_alarms = 2.0"));
 }
 
 #[test]
@@ -115,6 +121,14 @@ fn agrees(life: &Life) -> Result<(), TestCaseError> {
         for (ours, booked) in pairs {
             prop_assert!((ours - booked).abs() < 1e-9, "seed {}: {pairs:?}", lived.seed);
         }
+        // Productive time is that of the steps kept and of a part of one more.
+        let worked = ours[Part::Productive] * hours(life.span) / hours(life.step);
+        let steps = lived.steps as f64;
+        prop_assert!(
+            (-1e-6..1.0 + 1e-6).contains(&(worked - steps)),
+            "{steps} of {worked}: seed {}",
+            lived.seed
+        );
     }
     Ok(())
 }

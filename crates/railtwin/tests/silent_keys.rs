@@ -7,7 +7,7 @@ use std::path::Path;
 
 use railtwin::{Question, Resolved, Run};
 use railtwin_fabric::design::DesignReport;
-use railtwin_scenario::FaultMeasure;
+use railtwin_scenario::{FaultMeasure, Scenario};
 use railtwin_store::content_hash;
 use railtwin_units::keys::{Key, Kind, Table};
 use toml::Value;
@@ -518,10 +518,11 @@ fn every_key_is_heard_by_both_engines() {
             })
             // Thresholds act where something is at them: tests of telemetry hold that they are those of the scenario.
             || name.starts_with("[telemetry.detectors]")
-            // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others.
+            // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others, and below are those of
+            // hosts.
             || name.starts_with("[cluster")
             || name.ends_with(" cluster")
-            // So is traffic inside hosts: `intranode.rs`.
+            // So is traffic inside hosts: `intranode.rs`, and below.
             || name.starts_with("[intranode")
             || name.ends_with(" intranode")
             // Storage is one.
@@ -579,4 +580,61 @@ fn every_key_is_heard_by_both_engines() {
         }
     }
     assert!(wrong.is_empty(), "{} keys are not heard:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What weeks of jobs, or traffic inside hosts, come to, and what is said beside it; why it is refused.
+type Apart = fn(&Question, &Scenario) -> Result<(String, Vec<String>), railtwin::Error>;
+
+fn weeks(question: &Question, scenario: &Scenario) -> Result<(String, Vec<String>), railtwin::Error> {
+    let cluster = question.cluster(scenario)?;
+    let mut told = cluster.told(&[cluster.spec.sharing], &[cluster.seed], &|| ())?.remove(0);
+    let notes = std::mem::take(&mut told.notes);
+    Ok((format!("{told:?}"), notes))
+}
+
+fn inside_hosts(question: &Question, scenario: &Scenario) -> Result<(String, Vec<String>), railtwin::Error> {
+    let asked = [(Vec::new(), question.intranode(scenario, 1)?)];
+    Ok((
+        format!("{:?}", railtwin::intranode::told(&asked, false, &|| ())),
+        railtwin::intranode::warnings(&asked),
+    ))
+}
+
+#[test]
+fn keys_of_hosts_are_heard_where_no_steps_are_run() {
+    let head = "schema = 1\nname = \"base\"\nseed = 7\n";
+    let of_weeks = "[fabric]\npreset = \"leaf-spine\"\nhosts_per_leaf = 3\nuplinks = 4\nuplink_capacity = \"200 Gbps\"\n\
+                    [fabric.host]\nmodel = \"hgx-a100\"\nnics = 4\npcie_switches = 4\n\
+                    [cluster]\ndays = 0.1\nsharing = \"crux\"\n";
+    let of_traffic = "[fabric]\npreset = \"rlft\"\nports = 4\n[fabric.host]\ngpus = 4\nnics = 1\nnvlink = \"256 Gbps\"\n\
+                      [intranode]\nduration = \"12 us\"\nwarm_up = \"4 us\"\n";
+    let mut wrong = Vec::new();
+    for (name, base, apart) in
+        [("weeks", of_weeks, weeks as Apart), ("inside", of_traffic, inside_hosts as Apart)]
+    {
+        let base: toml::Table = format!("{head}{base}").parse().unwrap();
+        let come_to = |body: &toml::Table| {
+            let question = Question::of_text("key.toml", &body.to_string(), Path::new("."));
+            let point = question.points().map_err(|error| Refusal::Text(error.to_string()))?.remove(0);
+            apart(&question, &point.scenario).map_err(|error| Refusal::Meaning(error.to_string()))
+        };
+        let Ok(before) = come_to(&base) else { panic!("the base runs") };
+        for key in railtwin_fabric::HostSpec::TABLE.keys {
+            let path = ["fabric", "host", key.name].map(str::to_owned);
+            let is_heard = others(&key.kind, now(&base, &path).as_ref()).into_iter().any(|value| {
+                let mut changed = base.clone();
+                set(&mut changed, &path, Some(value));
+                match come_to(&changed) {
+                    Ok((result, notes)) => {
+                        result != before.0 || notes.iter().any(|note| note.contains(&path.join(".")))
+                    }
+                    Err(refusal) => matches!(refusal, Refusal::Meaning(_)),
+                }
+            });
+            if !is_heard {
+                wrong.push(format!("{name}: {}", key.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?} are not heard");
 }

@@ -222,6 +222,34 @@ fn the_wait_chain_names_whom_the_finding_names() {
 }
 
 /// Where nobody is accused, the chain is about no finding.
+/// The engine's two steps end before the fault, and the replay hangs in a later one: as many operations never end as in a
+/// run of all those steps. What ranks of a pipeline still do in the step that hangs the replay has by rank, the engine by
+/// lane.
+#[test]
+fn operations_that_hang_in_the_replay_are_unfinished() {
+    let train = "schema = 1\nname = \"a\"\nrun = { steps = 2 }\n[fabric]\npreset = \"hpn\"\nsegments = 1\nhosts = 2\n\
+                 spare_hosts = 0\nspines = 2\n[[job]]\nname = \"train\"\n\
+                 workload = { recipe = \"llama-7b\", tp = 4, pp = 2, dp = 2, micro_batches = 2 }\n";
+    for (text, rank) in [(HOSTS, 3), (HOSTS, 0), (train, 0), (train, 13)] {
+        let healthy = run(text, EngineName::Flow).figure("step_time").unwrap();
+        for part in [4.3, 4.8] {
+            let us = (healthy * part * 1e6).round();
+            let fault = format!("[[fault]]\nat = \"{us} us\"\nkind = \"hang\"\nrank = \"train/{rank}\"\n");
+            let whole = run(&(text.replace("steps = 2", "steps = 20") + &fault), EngineName::Flow);
+            let wanted = whole.figure("operations_unfinished").unwrap();
+            let replay = format!("{text}{fault}[telemetry]\nsteps = 20\njitter = \"none\"\n");
+            let told = run(&replay, EngineName::Flow);
+            let figure = told.info.figure("operations_unfinished").unwrap();
+            assert!(figure.note.contains("telemetry replays"), "{figure:?}");
+            let plan = &told.resolved.case.work.jobs[0].plan;
+            let of_step = if plan.lanes.len() > 1 { plan.operations.len() as f64 } else { 0.0 };
+            let apart = (figure.value.unwrap() - wanted).abs();
+            assert!(apart <= of_step, "rank {rank} at {part} steps: {figure:?}, not {wanted}");
+            assert_eq!(told.info.figure("step_time").unwrap().value, None);
+        }
+    }
+}
+
 #[test]
 fn a_healthy_run_has_a_chain_without_a_finding() {
     let section = run(&format!("{HOSTS}{TOLD}"), EngineName::Flow).payload().unwrap()["diagnosis"].take();

@@ -71,7 +71,9 @@ impl World<'_> {
             pairs.dedup();
             let inside = at.iter().map(|&at| self.enter(jobs[at], &mut pool)).collect();
             let (jitter, steady) = (self.ask.jitter, self.ask.steady);
-            let demand = (whole.reduced(&all).binding(), owners);
+            let reduced = whole.reduced(&all);
+            self.effort.ungated += u64::from(reduced.is_fairness_at_stake());
+            let demand = (reduced.binding(), owners);
             let component = Component::new(inside, demand, levels, now, (jitter, steady));
             self.components.push(Standing { key, pairs, since: now, component });
             self.effort.epochs += 1;

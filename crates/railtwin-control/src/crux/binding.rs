@@ -6,6 +6,8 @@ use super::demand::{Demand, JobDemand, SLACK};
 
 /// Of a link's shares.
 const ROUNDING: f64 = 1e-12;
+/// Share of a link by which another has to be narrower so that parts of the first are found to hold nobody back.
+const NARROWER: f64 = 0.1;
 
 impl Demand {
     /// The demand of `jobs`, in their order, on links that stand for all: the same jobs get the same rates at every
@@ -52,6 +54,23 @@ impl Demand {
             }
         }
         Self { jobs: reduced, links: link as usize, fair }
+    }
+
+    /// Whether it can matter that levels do not hold on some links: such a link holds nobody back where all of its jobs
+    /// cross another one on which they do, and which is narrower for each of them.
+    pub fn is_fairness_at_stake(&self) -> bool {
+        let seconds = |link: u32| {
+            let of = move |job: &JobDemand| {
+                job.loads.iter().find(|load| load.0 == link).map_or(0.0, |load| load.1)
+            };
+            self.jobs.iter().map(of)
+        };
+        self.fair.iter().any(|&fair| {
+            let narrower = |link: u32| {
+                seconds(fair).zip(seconds(link)).all(|(own, there)| there >= own * (1.0 + NARROWER))
+            };
+            !(0..self.links as u32).any(|link| self.fair.binary_search(&link).is_err() && narrower(link))
+        })
     }
 
     /// The same demand without links that cannot hold anybody back beside the others and the jobs' own, which are all that

@@ -1,5 +1,10 @@
 //! Keys of `[intranode]` that are written and change nothing beside others.
-use super::{Arrivals, IntranodeSpec, Pattern, PcieGeneration, PcieSpec, PcieTopology, UnitPlace};
+use railtwin_fabric::HostSpec;
+use railtwin_units::SimTime;
+
+use super::{
+    Arrivals, IntranodeSpec, Measure, PairSpec, Pattern, PcieGeneration, PcieSpec, PcieTopology, UnitPlace,
+};
 
 /// A key that changes nothing, and beside what.
 pub type Idle = (&'static str, &'static str);
@@ -23,6 +28,8 @@ impl IntranodeSpec {
         told(is_pair && self.duration != usual.duration, "intranode.duration", "a pair sends its messages");
         told(is_pair && self.warm_up != usual.warm_up, "intranode.warm_up", "a pair counts from its first");
         told(is_pair && self.longest.is_some(), "intranode.longest", "a pair sends its messages");
+        told(is_pair && self.arbiter != usual.arbiter, "intranode.arbiter", pair);
+        told(is_pair && self.crossings != usual.crossings, "intranode.crossings", pair);
         let by_share = !is_pair && self.inter.is_some() && self.pattern != Pattern::C1;
         told(by_share, "intranode.pattern", "intranode.inter says what leaves hosts");
         let why = match self.pcie {
@@ -46,19 +53,53 @@ impl IntranodeSpec {
             told(!root && waits, "intranode.pcie.root_latency", switch);
             told(!root && pcie.root_rate.is_some(), "intranode.pcie.root_rate", switch);
         }
+        if let Some(PairSpec { measure, gap, overhead, .. }) = self.pair {
+            let (bandwidth, latency) = (measure == Measure::Bandwidth, measure == Measure::Latency);
+            let behind = "a bandwidth counts from the first message to the last: write measure = \"latency\"";
+            let alone = "a latency is of one message at a time: write measure = \"bandwidth\"";
+            told(latency && gap > SimTime::ZERO, "intranode.pair.gap", alone);
+            told(bandwidth && overhead > SimTime::ZERO, "intranode.pair.overhead", behind);
+        }
         let at_cpu = self.units.is_some_and(|units| units.place == UnitPlace::Cpu);
         let no_root = "no root complex is between: write [intranode.pcie] topology = \"root-complex\"";
         told(!root && at_cpu, "intranode.units.place", no_root);
         all
     }
+
+    /// Keys of `[fabric.host]` that are written and that traffic inside hosts does not read; `nvlink` says whether hosts have
+    /// it.
+    pub fn idle_of_host(&self, host: &HostSpec, nvlink: bool) -> Vec<Idle> {
+        let delay = "links inside hosts have intranode.link_delay";
+        let one = "GPUs of a host in [intranode] are around one switch";
+        let capacity = match (self.pcie, self.link) {
+            (Some(_), _) => Some("links inside hosts are those of [intranode.pcie]"),
+            (None, Some(_)) => Some("links inside hosts have intranode.link"),
+            (None, None) => nvlink.then_some("links inside hosts have fabric.host.nvlink"),
+        };
+        [
+            ("fabric.host.nvlink_delay", host.nvlink_delay.is_some(), Some(delay)),
+            ("fabric.host.pcie", host.pcie.is_some(), capacity),
+            ("fabric.host.pcie_delay", host.pcie_delay.is_some(), Some(delay)),
+            ("fabric.host.pcie_switches", host.pcie_switches.is_some() && nvlink, Some(one)),
+            (
+                "fabric.host.gpu_memory",
+                host.gpu_memory.is_some(),
+                Some("messages of [intranode] need no memory"),
+            ),
+            ("fabric.host.caps", host.caps.is_some(), Some("[intranode] has messages and no collectives")),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_written, why)| is_written.then_some((key, why?)))
+        .collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use railtwin_units::{Bytes, Rate, SimTime};
+    use railtwin_units::{Bytes, Rate};
 
     use super::*;
-    use crate::intranode::{PairSpec, UnitsSpec};
+    use crate::intranode::{Arbiter, Crossings, UnitsSpec};
 
     fn keys(spec: &IntranodeSpec) -> Vec<&'static str> {
         spec.idle().into_iter().map(|(key, _)| key).collect()
@@ -80,6 +121,26 @@ mod tests {
         assert_eq!(keys(&of_one_size), ["intranode.pattern", "intranode.payload", "intranode.unpack"]);
         let pair = IntranodeSpec { pair: Some(PairSpec::default()), inter: None, ..written };
         assert_eq!(keys(&pair), ["intranode.arrivals"]);
+    }
+
+    /// One sender meets nobody at a switch; a bandwidth leaves out what is before the first byte, a latency what is between
+    /// messages.
+    #[test]
+    fn a_pair_has_no_others_and_one_measure() {
+        let time = SimTime::from_ns(300);
+        let of = |measure| {
+            let pair = PairSpec { measure, gap: time, overhead: time, ..PairSpec::default() };
+            let spec = IntranodeSpec {
+                pair: Some(pair),
+                arbiter: Arbiter::Age,
+                crossings: Crossings::One,
+                ..IntranodeSpec::default()
+            };
+            keys(&spec)
+        };
+        let switches = ["intranode.arbiter", "intranode.crossings"];
+        assert_eq!(of(Measure::Bandwidth), [&switches[..], &["intranode.pair.overhead"]].concat());
+        assert_eq!(of(Measure::Latency), [&switches[..], &["intranode.pair.gap"]].concat());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Rows of a CSV by the names of their columns, and the values in them.
 use railtwin_units::SimTime;
+use railtwin_units::decimal::{self, DecimalError};
 
 use super::{GPUS_MAX, PS, Read};
 use crate::error::FormatError;
@@ -93,15 +94,21 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Plain seconds with up to 12 decimals, exactly.
-pub(super) fn plain_seconds(text: &str) -> Option<SimTime> {
-    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(rest) || rest.len() > 12 {
-        return None;
+/// Plain seconds with any count of decimals, to the nearest picosecond.
+pub(super) fn plain_seconds(text: &str) -> Result<SimTime, DecimalError> {
+    if text.starts_with('.') {
+        return Err(DecimalError::Malformed);
     }
-    let rest: u64 = format!("{rest:0<12}").parse().ok()?;
-    Some(SimTime::from_ps(whole.parse::<u64>().ok()?.checked_mul(PS)?.checked_add(rest)?))
+    decimal::scaled(text, PS).map(SimTime::from_ps)
+}
+
+/// Why a column holds no time, in words: what is malformed is not `what`.
+pub(super) fn no_time(error: DecimalError, what: &str) -> String {
+    match error {
+        DecimalError::Malformed => format!("is not {what}"),
+        DecimalError::BelowOne => "is below one picosecond".to_owned(),
+        DecimalError::TooLarge => "is longer than 213 days".to_owned(),
+    }
 }
 
 /// Every row of a CSV with its line; quotes as in RFC 4180.

@@ -3,7 +3,7 @@
 use railtwin_units::SimTime;
 use railtwin_workload::SubmittedJob;
 
-use super::columns::{Columns, Row, csv_rows, plain_seconds};
+use super::columns::{Columns, Row, csv_rows, no_time, plain_seconds};
 use super::{PS, Read};
 use crate::error::FormatError;
 
@@ -62,9 +62,9 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
 fn time(read: &Read<'_>, row: &Row<'_>, column: &str) -> Result<Option<SimTime>, FormatError> {
     match row.get(column) {
         "" => Ok(None),
-        text => plain_seconds(text).map(Some).ok_or_else(|| {
+        text => plain_seconds(text).map(Some).map_err(|error| {
             let accepted = format!("write seconds since the trace began, up to {}", u64::MAX / PS);
-            row.error(read, column, "is not a time", accepted)
+            row.error(read, column, no_time(error, "a time"), accepted)
         }),
     }
 }

@@ -2,10 +2,11 @@
 use std::collections::BTreeMap;
 
 use railtwin_units::SimTime;
+use railtwin_units::decimal::DecimalError;
 use railtwin_workload::{JobClass, SubmittedJob};
 
 use super::Read;
-use super::columns::{Columns, Row, csv_rows, plain_seconds};
+use super::columns::{Columns, Row, csv_rows, no_time, plain_seconds};
 use crate::error::FormatError;
 
 /// What a time may look like.
@@ -144,6 +145,16 @@ pub(super) fn places_text(places: &[(u32, u32)]) -> String {
 
 fn time(read: &Read<'_>, row: &Row<'_>, column: &str) -> Result<SimTime, FormatError> {
     let text = row.needed(read, column, TIME)?;
-    let time = plain_seconds(text).or_else(|| text.parse().ok()).filter(|&time| time != SimTime::NEVER);
-    time.ok_or_else(|| row.error(read, column, "is not a time", TIME))
+    let refused = |problem: String| row.error(read, column, problem, TIME);
+    let time = match (plain_seconds(text), text.parse::<SimTime>()) {
+        (Ok(time), _) | (_, Ok(time)) => time,
+        (Err(DecimalError::Malformed), Err(error)) if !error.is_malformed() => {
+            return Err(refused(error.problem().to_owned()));
+        }
+        (Err(error), _) => return Err(refused(no_time(error, "a time"))),
+    };
+    match time {
+        SimTime::NEVER => Err(refused(no_time(DecimalError::TooLarge, "a time"))),
+        time => Ok(time),
+    }
 }

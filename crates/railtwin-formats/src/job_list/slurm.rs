@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use railtwin_units::SimTime;
 use railtwin_workload::SubmittedJob;
 
-use super::columns::{Columns, Row};
+use super::columns::{Columns, Row, no_time};
 use super::slurm_time::{Moment, elapsed, moment};
 use super::{GPUS_MAX, Read};
 use crate::error::FormatError;
@@ -153,7 +153,8 @@ fn duration(read: &Read<'_>, row: &Row<'_>) -> Result<Option<SimTime>, FormatErr
     for column in ["ElapsedRaw", "Elapsed"] {
         let text = row.get(column);
         if !text.is_empty() {
-            let time = elapsed(text).ok_or_else(|| row.error(read, column, "is not a duration", accepted))?;
+            let refused = |error| row.error(read, column, no_time(error, "a duration"), accepted);
+            let time = elapsed(text).map_err(refused)?;
             return Ok((time != SimTime::ZERO).then_some(time));
         }
     }

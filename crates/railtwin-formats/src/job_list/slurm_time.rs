@@ -1,5 +1,6 @@
 //! Moments and durations as Slurm prints them.
 use railtwin_units::SimTime;
+use railtwin_units::decimal::{self, DecimalError};
 
 use super::PS;
 use super::columns::plain_seconds;
@@ -38,23 +39,31 @@ pub(super) fn moment(text: &str) -> Option<Moment> {
 }
 
 /// `[days-]hours:minutes:seconds[.microseconds]`, `minutes:seconds`, or plain seconds (`ElapsedRaw`); up to 213 days.
-pub(super) fn elapsed(text: &str) -> Option<SimTime> {
+pub(super) fn elapsed(text: &str) -> Result<SimTime, DecimalError> {
+    let count = |text: &str| {
+        if text.contains('.') { Err(DecimalError::Malformed) } else { decimal::scaled(text, 1) }
+    };
+    let sum = |one: u64, scale: u64, other: u64| {
+        one.checked_mul(scale).and_then(|sum| sum.checked_add(other)).ok_or(DecimalError::TooLarge)
+    };
     let (days, clock) = match text.split_once('-') {
-        Some((days, clock)) => (digits(days)?, clock),
+        Some((days, clock)) => (count(days)?, clock),
         None => (0, text),
     };
     let mut parts: Vec<&str> = clock.split(':').collect();
-    let seconds = plain_seconds(parts.pop()?)?;
+    let seconds = plain_seconds(parts.pop().unwrap_or_default())?;
     if parts.len() > 2 || (days > 0 && parts.is_empty()) {
-        return None;
+        return Err(DecimalError::Malformed);
     }
     let mut minutes = 0_u64;
     for part in parts {
-        minutes = minutes.checked_mul(60)?.checked_add(digits(part)?)?;
+        minutes = sum(minutes, 60, count(part)?)?;
     }
-    let whole = days.checked_mul(86_400)?.checked_add(minutes.checked_mul(60)?)?;
-    Some(SimTime::from_ps(whole.checked_mul(PS)?.checked_add(seconds.ps())?))
-        .filter(|&time| time != SimTime::NEVER)
+    let whole = sum(days, 86_400, sum(minutes, 60, 0)?)?;
+    match sum(whole, PS, seconds.ps())? {
+        u64::MAX => Err(DecimalError::TooLarge),
+        ps => Ok(SimTime::from_ps(ps)),
+    }
 }
 
 fn digits(text: &str) -> Option<u64> {
@@ -133,20 +142,15 @@ mod tests {
             ("10:00:00.5", 36_000.5),
             ("86400", 86_400.0),
         ] {
-            assert_eq!(elapsed(text).map(SimTime::seconds), Some(seconds), "{text}");
+            assert_eq!(elapsed(text).map(SimTime::seconds), Ok(seconds), "{text}");
         }
-        for text in [
-            "",
-            "-",
-            "1:2:3:4",
-            "2-",
-            "2-30",
-            "-1:00",
-            "x",
-            "999999999999-00:00:00",
-            "1-99999999999999999999:0",
-        ] {
-            assert_eq!(elapsed(text), None, "{text}");
+        for text in ["", "-", "1:2:3:4", "2-", "2-30", "-1:00", "x"] {
+            assert_eq!(elapsed(text), Err(DecimalError::Malformed), "{text}");
         }
+        for text in ["999999999999-00:00:00", "1-99999999999999999999:0", "18446744.073709551615"] {
+            assert_eq!(elapsed(text), Err(DecimalError::TooLarge), "{text}");
+        }
+        assert_eq!(elapsed("00:00:00.0000000000001"), Err(DecimalError::BelowOne));
+        assert_eq!(elapsed("00:00:01.0000000000000"), Ok(SimTime::from_seconds(1.0)));
     }
 }

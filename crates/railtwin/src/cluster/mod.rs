@@ -20,6 +20,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 mod figures;
+mod idle;
 mod inference;
 mod page;
 mod tables;
@@ -27,6 +28,7 @@ mod told;
 mod weeks;
 
 pub use self::figures::{Band, FIGURES, Figure, compared, ranks};
+pub use self::idle::GATE;
 pub use self::page::page;
 pub use self::told::{JobTold, Told};
 pub use self::weeks::{Weeks, WeeksRun};
@@ -128,6 +130,7 @@ fn cluster_of(reading: &Reading<'_>, scenario: &Scenario) -> Result<ClusterQuest
     let jobs = question.jobs(seed)?;
     let remarks = remarks_of(question.list.as_deref().unwrap_or_default(), &jobs);
     question.notes.extend(remarks);
+    question.notes.extend(idle::keys_of_fabric(&scenario.fabric));
     question.notes.extend(question.remark_of_stages(&jobs));
     question.notes.extend(question.remark_of_inference());
     Ok(question)
@@ -405,7 +408,8 @@ impl ClusterQuestion {
         let (jobs, lived) = self.lived(sharing, self.seed)?;
         let told = Told::of((sharing.name(), self.seed), &jobs, &lived, &first_gpu);
         let actions = tables::actions(&jobs, &lived.actions, (self.spec.levels, &first_gpu));
-        Ok((Told { notes: self.notes.clone(), ..told }, actions))
+        let notes = self.notes.iter().cloned().chain(self.idle_gate(sharing, lived.effort)).collect();
+        Ok((Told { notes, ..told }, actions))
     }
 
     /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The
@@ -425,10 +429,8 @@ impl ClusterQuestion {
         let one = |&(policy, seed): &(SharingPolicy, u64)| {
             let (jobs, lived) = self.lived(policy, seed)?;
             progress();
-            Ok(Told {
-                notes: self.notes.clone(),
-                ..Told::of((policy.name(), seed), &jobs, &lived, &first_gpu)
-            })
+            let notes = self.notes.iter().cloned().chain(self.idle_gate(policy, lived.effort));
+            Ok(Told { notes: notes.collect(), ..Told::of((policy.name(), seed), &jobs, &lived, &first_gpu) })
         };
         all.par_iter().map(one).panic_fuse().collect()
     }

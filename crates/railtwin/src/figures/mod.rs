@@ -152,6 +152,14 @@ fn of_network(case: &Case, simulation: &Simulation) -> Vec<Figure> {
     figures
 }
 
+/// Counts operations that never end in the replay of a job whose simulated steps all ended.
+pub(crate) fn add_of_replay(figures: &mut [Figure], count: u64) {
+    for figure in figures.iter_mut().filter(|figure| figure.name == network::OPERATIONS_UNFINISHED.name) {
+        figure.value = figure.value.map(|value| value + count as f64);
+        figure.note.push_str(", with those of the steps that telemetry replays");
+    }
+}
+
 /// Why the run has no end in some replicate, so that nothing is a share of it: of the first job that did not end.
 fn unended(case: &Case, simulation: &Simulation) -> Option<String> {
     (0..case.work.jobs.len()).find_map(|row| job_figures::unended(case, simulation, row, true))

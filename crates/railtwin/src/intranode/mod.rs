@@ -69,6 +69,8 @@ pub struct IntranodeQuestion {
     pub capacity: f64,
     /// What figures are expected to be.
     expect: BTreeMap<String, Bounds>,
+    /// Keys that are written and change nothing.
+    idle: Vec<Idle>,
     run: IntranodeRun,
 }
 
@@ -111,7 +113,11 @@ impl Question {
         let capacity = spec.link_rate(model).bits_per_s() as f64 * gpus as f64;
         let (name, fabric_name) = (scenario.name.clone(), fabric.name().to_owned());
         let expect = scenario.expect.clone();
-        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, expect, run })
+        let mut idle = spec.idle();
+        if let Some(host) = scenario.fabric.host() {
+            idle.extend(spec.idle_of_host(host, model.nvlink.is_some()));
+        }
+        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, expect, idle, run })
     }
 
     /// The traffic of all points, with what was chosen on each axis.
@@ -133,10 +139,9 @@ impl Question {
 /// What is said beside the points of a scenario: keys that change nothing at any of them.
 pub fn warnings(asked: &[(Label, IntranodeQuestion)]) -> Vec<String> {
     let Some(((_, first), others)) = asked.split_first() else { return Vec::new() };
-    let everywhere = |idle: &Idle| {
-        others.iter().all(|(_, question)| question.spec.idle().iter().any(|(key, _)| *key == idle.0))
-    };
-    first.spec.idle().into_iter().filter(everywhere).map(words_of_idle).collect()
+    let everywhere =
+        |idle: &Idle| others.iter().all(|(_, question)| question.idle.iter().any(|(key, _)| *key == idle.0));
+    first.idle.iter().copied().filter(everywhere).map(words_of_idle).collect()
 }
 
 /// What a key that changes nothing is told as.

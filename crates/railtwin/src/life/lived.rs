@@ -122,7 +122,7 @@ pub struct Lived {
     pub standstills: Vec<Standstill>,
     /// In the order of time.
     pub done: Vec<Done>,
-    /// Steps that no crash took back.
+    /// Whole steps that were done and that no crash took back, those since the last checkpoint included.
     pub steps: u64,
     /// Failures that were drawn, of which so many hit a host that was out already, and so many did nothing.
     pub failures: u32,

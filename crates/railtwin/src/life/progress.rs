@@ -61,9 +61,9 @@ impl Progress {
         }
     }
 
-    /// Steps whose work no crash can take back.
+    /// Whole steps that are done and that no crash took back: those up to the last checkpoint and those since then.
     pub fn steps(&self) -> u64 {
-        self.cycles * self.every
+        self.cycles * self.every + self.done / self.step
     }
 
     /// When the last checkpoint was whole; the begin of the life where none was.
@@ -187,6 +187,21 @@ mod tests {
         assert_eq!((job.steps(), job.checkpoint()), (404, seconds(2023.0)));
         let slow = job.account()[Part::SlowCommunication] * 3600.0;
         assert!((slow - 9.0).abs() < 1e-9, "{slow}");
+    }
+
+    #[test]
+    fn steps_since_the_last_checkpoint_count_until_a_crash_takes_them() {
+        // Cycles of 14 s as above; the crash takes 3 whole steps of 3 s, the end of what is watched takes none.
+        let mut job = Progress::new(seconds(3.0), seconds(10.0), seconds(2.0));
+        for (now, steps) in [(2.9, 0), (3.0, 1), (11.0, 3), (12.0, 4), (13.9, 4), (14.0, 4), (24.0, 7)] {
+            job.advance(seconds(now));
+            assert_eq!(job.steps(), steps, "after {now} s");
+        }
+        job.crash(seconds(24.0));
+        assert_eq!(job.steps(), 4);
+        job.resume(seconds(100.0));
+        job.finish(seconds(100.0 + 14.0 + 10.0));
+        assert_eq!(job.steps(), 4 + 4 + 3);
     }
 
     proptest! {

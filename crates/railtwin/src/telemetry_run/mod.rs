@@ -73,6 +73,8 @@ pub struct TelemetryRun {
     pub steps: u64,
     /// How long each of them took, in nanoseconds; they follow each other from the start of the job.
     pub step_ns: Vec<u64>,
+    /// Operations of the steps asked for that never end in a replay; those of a run of packets are the run's own.
+    pub unfinished: u64,
     /// The row of the job, and since when it could not end, where the replay stands still.
     pub stop: Option<(usize, Stop)>,
     /// What queue pairs and ranks took.
@@ -332,6 +334,7 @@ impl Gathered {
             span_ns,
             steps,
             step_ns: self.step_ns,
+            unfinished: 0,
             stop: None,
             directory,
             records: self.records,
@@ -382,7 +385,9 @@ fn watched(
     let stuck = watch.replay.is_stuck() && watch.replay.steps() < steps;
     let ended = (watch.replay.steps(), stuck);
     let span_ns = [start_ns, (watch.now * 1e9) as u64];
-    gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source)
+    let unfinished = watch.replay.unended_of(steps);
+    let done = gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source);
+    TelemetryRun { unfinished, ..done }
 }
 
 /// The case without anything wrong; none where nothing is.

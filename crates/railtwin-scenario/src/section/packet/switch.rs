@@ -70,7 +70,8 @@ railtwin_units::section! {
         pub resume_offset: Option<Bytes> [Kind::Size { zero: true }] = None,
         /// From the arrival of a pause frame until the neighbor stops; default 500 ns.
         pub response: Option<SimTime> = None,
-        /// Marking by the length of the egress queue; default none.
+        /// Marking by the length of the egress queue; default none. Flows read whether it is there where marks feed a
+        /// controller (`control.feedback`), and its `min` where controllers probe.
         pub ecn: Option<Ecn> [
             or_none(&Ecn::TABLE, "{ min = \"100 kB\", max = \"400 kB\", probability = 0.2 }")
         ] = None,

@@ -70,7 +70,7 @@ pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
 impl Scenario {
     /// Warnings that name every key about controllers that is not its default and that no controller of the balancer
     /// goes by, nor where there are controllers of one's `own` one of those: why is said once for all that share it.
-    pub fn idle_control(&self, own: bool) -> Vec<String> {
+    pub(crate) fn idle_control(&self, own: bool) -> Vec<String> {
         let (balancer, control, usual) = (self.routing.balancer, &self.control, ControlSpec::default());
         let routing = RoutingCase { control: self.control, ..(&self.routing).into() };
         let (decides, weighs, repaths) = (routing.has_controller(), routing.weighs(), routing.repaths());

@@ -64,7 +64,7 @@ railtwin_units::section! {
         pub by_hand: ByHand = ByHand::default(),
         /// How long a proposal waits for a person.
         pub answer: SimTime = seconds(1_800),
-        /// How long a host is away for tests that was accused wrongly.
+        /// How long a host is away for tests that was accused wrongly; with `false_alarms`.
         pub tests: SimTime = seconds(86_400),
         /// Root causes for which hosts are isolated without a person, [] for none; default all.
         pub automatic: Option<Vec<Cause>> [Kind::AnyList(&CAUSE)] = None,

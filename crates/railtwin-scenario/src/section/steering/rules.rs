@@ -34,7 +34,7 @@ pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec
         ("steering.checkpoint_cost", steering.checkpoint_cost != usual.checkpoint_cost),
         ("steering.false_alarms", steering.false_alarms != usual.false_alarms),
     ];
-    // Nobody is accused wrongly in a run but by controllers of one's own.
+    // Nobody is accused wrongly in a run, or without false alarms, but by controllers of one's own.
     let of_accused = [("steering.tests", !own && steering.c4d && steering.tests != usual.tests)];
     let of_controller = [("steering.isolation", !own && steering.isolation != usual.isolation)];
     let of_time = [("steering.checkpoint", writes && steering.checkpoint != usual.checkpoint)];
@@ -52,7 +52,11 @@ pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec
         "`c4d = false` people take hosts out within the time of `by_hand`",
     );
     let is_run = scenario.failures.is_none();
-    let accused = told(is_run, &of_accused, "`[[fault]]` nobody is accused wrongly");
+    let accused = match steering.false_alarms {
+        _ if is_run => told(true, &of_accused, "`[[fault]]` nobody is accused wrongly"),
+        None => told(true, &of_accused, "no `false_alarms` nobody is accused wrongly"),
+        Some(_) => None,
+    };
     let months = told(is_run, &of_months, "`[[fault]]` a run is followed, and no months");
     let steps =
         told(is_run, &of_time, "`checkpoint` of the job it says itself after how many steps it writes one");

@@ -31,7 +31,7 @@ declare! {
     SWAPS = "swaps": Count, Neither;
     /// Hosts that detectors accused wrongly.
     ACCUSED = "accused_wrongly": Count, Less;
-    /// Steps that no crash took back.
+    /// Whole steps that were done and that no crash took back, those since the last checkpoint included.
     STEPS = "steps_kept": Count, More;
     /// The most hosts out at the same time.
     OUT_MOST = "hosts_out_most": Count, Neither;

@@ -13,7 +13,8 @@ declare! {
     LEAF_UPLINK_UTILIZATION_MEAN = "leaf_uplink_utilization_mean": Share, Neither;
     /// Utilization of the most used uplink of a leaf, mean over run and replicates; where no job computes.
     LEAF_UPLINK_UTILIZATION_MAX = "leaf_uplink_utilization_max": Share, Neither;
-    /// Operations of all jobs that never ended, in the worst replicate.
+    /// Operations of all jobs that never ended, in the worst replicate; where a job hangs only in the steps that telemetry
+    /// replays, those of these steps.
     OPERATIONS_UNFINISHED = "operations_unfinished": Count, Less;
     /// Time there and back of the slowest probed path, the median of its packets in one survey; where controllers probe.
     PROBE_DELAY_MAX = "probe_delay_max": Seconds, Less;
