@@ -196,7 +196,7 @@ pub fn waited_since(job: u32, log: &RunLog, died: SimTime) -> SimTime {
 }
 
 /// From each stall of a job to its end, which is that of its processes at the latest.
-fn stalls((job, quits): (u32, SimTime), log: &RunLog) -> Vec<(SimTime, SimTime)> {
+pub(crate) fn stalls((job, quits): (u32, SimTime), log: &RunLog) -> Vec<(SimTime, SimTime)> {
     let mut stalls = Vec::new();
     let mut since = None;
     for incident in &log.incidents {

@@ -4,6 +4,7 @@ use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_units::SimTime;
 use rayon::prelude::*;
 
+use crate::capacity::Capacities;
 use crate::error::Error;
 use crate::nic_ports::NicPorts;
 use crate::stops::Stop;
@@ -68,14 +69,14 @@ pub fn simulate(
     };
     if count == 1 {
         let log = log_of(0)?;
-        let replicates = vec![shorten(case, &log)];
+        let replicates = vec![shorten(case, 0, &log)];
         progress();
         done(0, &replicates)?;
         return Ok(Simulation { replicates, chosen: 0, log });
     }
     let run = |replicate: u32| {
         let log = log_of(replicate)?;
-        let short = shorten(case, &log);
+        let short = shorten(case, replicate, &log);
         progress();
         Ok(short)
     };
@@ -114,7 +115,8 @@ pub fn mean_step(replicate: &Replicate, job: usize) -> Option<f64> {
     (!steps.is_empty()).then(|| steps.iter().sum::<f64>() / steps.len() as f64)
 }
 
-fn shorten(case: &Case, log: &RunLog) -> Replicate {
+fn shorten(case: &Case, replicate: u32, log: &RunLog) -> Replicate {
+    let capacities = Capacities::of(case, replicate, log);
     let mut steps = Vec::new();
     let mut busbw = Vec::new();
     let jobs = case.work.jobs.len();
@@ -129,8 +131,8 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         unfinished: log.unfinished,
         time_up: log.time_up,
         stops: (0..jobs).map(|row| Stop::of(case, row, log)).collect(),
-        worst_link_utilization: crate::links::worst_utilization(case, log),
-        uplinks: crate::links::uplink_use(case, log),
+        worst_link_utilization: crate::links::worst_utilization(case, log, &capacities),
+        uplinks: crate::links::uplink_use(case, log, &capacities),
         exposed: (0..jobs).map(|row| crate::exposed::exposed(&case.work, row, &log.times)).collect(),
         nic_ports: NicPorts::of(case, log),
     }

@@ -1,7 +1,7 @@
 //! The sentence on what binds: computation, latency, a cap of hosts, or links, and whether the balancer matters.
 use super::known::Known;
-use super::limits::{IN_FLIGHT, LATENCY, costliest};
-use super::numbers::shown;
+use super::limits::{FAULT_DELAY, FAULT_DELAY_MAX, IN_FLIGHT, LATENCY, costliest};
+use super::numbers::{shown, time};
 
 /// Part of the time that latency leaves from which a place is at its limit: the tenth that is left is what headers and
 /// acknowledgements take, and the ends of operations in which not all ranks send.
@@ -74,7 +74,7 @@ impl Places {
 /// `faulty` it does not say that the balancer is to blame.
 pub fn binds(known: &Known<'_>, faulty: bool) -> Option<String> {
     let places = Places::of(known);
-    let links = links(known, &places, faulty);
+    let links = links(known, &places, faulty).map(|links| links + &delay_of_faults(known));
     match (most_of_step(known), links) {
         (most, None) => most,
         (None, links) => links,
@@ -131,6 +131,17 @@ fn links(known: &Known<'_>, places: &Places, faulty: bool) -> Option<String> {
     } else {
         format!("nothing is at its limit; {busiest}{beside}")
     })
+}
+
+/// The delay that faults add, where its share of the time in flight is one to tell.
+fn delay_of_faults(known: &Known<'_>) -> String {
+    match (known.value(FAULT_DELAY), known.value(FAULT_DELAY_MAX)) {
+        (Some(share), Some(most)) if share >= TOLD => {
+            let (most, share) = (time(most), percent(share));
+            format!("; faults add up to {most} of delay to an operation, {share} of the time in flight")
+        }
+        _ => String::new(),
+    }
 }
 
 fn percent(value: f64) -> String {
@@ -208,7 +219,8 @@ mod tests {
                 let flight = !(name.contains("step")
                     || name.contains("exposed")
                     || name.contains("ratio")
-                    || name.contains("latency"));
+                    || name.contains("latency")
+                    || name.contains("fault"));
                 let name = if flight { format!("{IN_FLIGHT}{name}") } else { (*name).to_owned() };
                 Figure::new(&name, *value, "")
             })
@@ -247,6 +259,30 @@ mod tests {
         );
         let even = told(&[("nic_to_leaf", 0.5), ("leaf_to_spine", 0.999), ("max_mean_ratio_leaf_up", 1.0)]);
         assert!(even.ends_with("they are even: only more of them would help"), "{even}");
+    }
+
+    #[test]
+    fn delay_that_faults_add_is_told() {
+        let late = |share| {
+            told(&[
+                ("nic_to_leaf", 0.4),
+                (LATENCY, share + 0.001),
+                (FAULT_DELAY, share),
+                (FAULT_DELAY_MAX, 0.08),
+            ])
+        };
+        assert_eq!(
+            late(0.968),
+            "latency is the limit: hops take 96.9 % of the time in flight, whatever the bytes; NIC ports reach 40.0 %; \
+             faults add up to 80.00 ms of delay to an operation, 96.8 % of the time in flight"
+        );
+        assert!(late(0.2).starts_with("nothing is at its limit"));
+        assert!(
+            late(0.2).ends_with(
+                "; faults add up to 80.00 ms of delay to an operation, 20.0 % of the time in flight"
+            )
+        );
+        assert!(!late(0.03).contains("faults"), "{}", late(0.03));
     }
 
     #[test]

@@ -6,13 +6,15 @@
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
 //! * [`step`]: the result; [`life`]: that of weeks.
-//! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds.
+//! * [`limits`]: utilization while operations were in flight; [`latency`]: what takes time whatever the bytes;
+//!   [`binds`]: what binds.
 //! * [`comparison`]: two runs.
 //! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
 pub mod binds;
 pub mod comparison;
 pub mod evidence;
 pub mod known;
+pub mod latency;
 pub mod life;
 pub mod limits;
 pub mod numbers;
@@ -59,7 +61,7 @@ pub fn of_run(
 pub fn figures(case: &Case, simulation: &Simulation, table: &BundleTable, others: &[Figure]) -> Vec<Figure> {
     let jobs = names(case);
     let axis = limits::costliest(&Known { figures: others, jobs: &jobs, again: 0 });
-    limits::figures(case, &simulation.log, table, axis)
+    limits::figures(case, (simulation.chosen, &simulation.log), table, axis)
 }
 
 fn names(case: &Case) -> Vec<String> {
