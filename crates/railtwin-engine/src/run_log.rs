@@ -78,6 +78,18 @@ pub struct Incident {
     pub kind: IncidentKind,
 }
 
+/// How far an operation had moved when a fault or a change of paths acted, or while one of its queue pairs waited.
+/// Between two such moments it moved evenly.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// The operation.
+    pub operation: u32,
+    /// When.
+    pub at: SimTime,
+    /// Share of its bytes that had moved by then, 0..1.
+    pub share: f64,
+}
+
 /// Work done by one job over time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct JobThroughput {
@@ -121,6 +133,8 @@ pub struct RunLog {
     pub pattern_bytes: Vec<f64>,
     /// Faults that acted and what they did to jobs, in order.
     pub incidents: Vec<Incident>,
+    /// Progress of operations that faults or changes of paths met in flight, by operation and time; of flows.
+    pub progress: Vec<Progress>,
     /// What controllers decided, in order.
     pub actions: Vec<ActionRow>,
     /// What controllers had probed, in the order in which it was sent, and what became of it.

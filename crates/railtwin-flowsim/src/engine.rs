@@ -13,6 +13,7 @@ use railtwin_units::SimTime;
 use crate::ailing::{Ailing, Turn};
 use crate::flight::Flight;
 use crate::gauge::{Gauge, QueuePaths};
+use crate::marks::Marks;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
 use crate::probing::{Ground, Probing};
@@ -192,7 +193,7 @@ impl FlowEngine {
         flight.measure(gauge);
         let mut waiting = Waiting::new(fabric, work.jobs.len(), outside.transport, outside.window);
         let mut log = RunLog::default();
-        let mut probing = Probing::default();
+        let (mut probing, mut marks) = (Probing::default(), Marks::default());
         let mut now = SimTime::ZERO;
         if let Some(turn) = outside.ailing.turn(now, healthy) {
             turn_links(now, &turn, &mut flight, &mut waiting);
@@ -241,6 +242,7 @@ impl FlowEngine {
                 probing.reduce(&mut turn.capacities);
                 turn_links(now, turn, &mut flight, &mut waiting);
             }
+            let acted = turn.is_some() || !news.moments.is_empty() || news.reroutes || news.reweighs;
             let delayed = turn.filter(|turn| turn.delays).map(|_| now);
             if news.reprioritizes {
                 flight.set_priorities(now, &outside.mediator.programmed().priorities_of_patterns(work));
@@ -254,6 +256,7 @@ impl FlowEngine {
             probing.act(now, &ground, &mut outside.mediator, &mut flight);
             flight.advance(now, &mut order);
             order.advance(now, &mut flight);
+            marks.look(now, acted, &flight, &waiting);
             for job in order.quits_due(now) {
                 waiting.halt(now, job, &mut flight, &mut order, work);
             }
@@ -263,6 +266,7 @@ impl FlowEngine {
             log.events += 1;
         }
         order.finish(&mut log);
+        log.progress = marks.finish();
         log.counted_until = if log.unfinished > 0 { now.max(log.end) } else { log.end };
         flight.finish(now, work, &mut log);
         log.actions = outside.mediator.into_actions();

@@ -272,8 +272,7 @@ impl Flight {
         }
         whole.take_over(now, &self.table, &self.conflicts, &self.flying(), left);
         for pair in &self.held {
-            let pattern = self.table.pattern_start.partition_point(|&start| start <= pair.bundle) - 1;
-            let pattern = PatternId::from_index(pattern);
+            let pattern = self.pattern_of(pair.bundle);
             whole.hold(now, &self.table, &mut self.ledger, (pattern, *pair), true);
         }
         whole.set_priorities(priorities);
@@ -296,6 +295,23 @@ impl Flight {
         }
         self.ledger.settle(&self.table);
         links.iter().map(|link| self.ledger.links()[link.index()]).collect()
+    }
+
+    /// The pattern that a bundle is of.
+    pub fn pattern_of(&self, bundle: u32) -> PatternId {
+        PatternId::from_index(self.table.pattern_start.partition_point(|&start| start <= bundle) - 1)
+    }
+
+    /// The operation in flight on a pattern, and the share of its bytes that has moved by `now`, 0..1.
+    pub fn share_moved(&self, now: SimTime, pattern: PatternId) -> Option<(u32, f64)> {
+        let offer = self.active[pattern.index()]?;
+        let left = match &self.course {
+            Course::Steps(steps) => steps.left_of(now, &self.table, pattern),
+            Course::Whole(whole) => whole.left_of(now, &self.table, pattern),
+        };
+        let volume: f64 = self.table.volume[self.table.bundles_of(pattern)].iter().sum();
+        let whole = volume * offer.bytes as f64;
+        (whole > 0.0).then(|| (offer.operation, (1.0 - left / whole).clamp(0.0, 1.0)))
     }
 
     /// Patterns in flight, ascending, with the bytes of their operations.

@@ -10,6 +10,7 @@
 //! * [`order`]: operations that wait; [`ledger`]: what links carried.
 //! * [`waiting`]: queue pairs that lost packets to a fault; [`meter`]: throughput over time.
 //! * [`ailing`]: links that run worse for a while; [`ranks`]: ranks that come late or not at all.
+//! * `marks`: how far operations had moved when faults acted.
 //! * [`footprint`]: what a run takes, before it runs.
 //! * [`engine`]: the event loop; [`edge_rates`]: what each queue pair carries and could carry at one moment.
 //!
@@ -36,6 +37,7 @@ pub mod flight;
 pub mod footprint;
 mod gauge;
 pub mod ledger;
+mod marks;
 pub mod max_min;
 pub mod meter;
 pub mod motion;

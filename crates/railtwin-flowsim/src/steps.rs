@@ -330,6 +330,33 @@ impl Steps {
         &self.bytes_left
     }
 
+    /// Bytes left of all bundles of a pattern in flight together, which goes on as it goes.
+    pub fn left_of(&self, now: SimTime, table: &BundleTable, pattern: PatternId) -> f64 {
+        let bundles = table.bundles_of(pattern);
+        match self.ways[pattern.index()] {
+            Way::Landed => 0.0,
+            Way::Course { since, bytes } => {
+                let volumes = &table.volume[bundles.clone()];
+                let seconds = now.since(since).seconds() / bytes as f64;
+                let course = self.courses[pattern.index()].as_ref().filter(|_| now > since);
+                let left =
+                    course.map_or_else(|| volumes.to_vec(), |course| course.left_after(seconds, volumes));
+                // Of bundles that are alike the first tells of all.
+                let first = |bundle: usize| self.likeness.first[bundle] as usize - bundles.start;
+                bundles.clone().map(|bundle| left[first(bundle)].max(0.0) * bytes as f64).sum()
+            }
+            Way::Steps { even, .. } => {
+                let seconds = self.seconds(now);
+                let own = |bundle: usize| {
+                    let first = if even { self.likeness.first[bundle] as usize } else { bundle };
+                    let moves = [bundle, first].into_iter().find(|&one| self.moves[one]);
+                    moves.map_or(self.bytes_left[first], |one| self.motion.left(seconds, one as u32))
+                };
+                bundles.map(|bundle| own(bundle).max(0.0)).sum()
+            }
+        }
+    }
+
     /// Starts anew on other paths, with nothing in flight: links that are down stay so.
     pub fn reroute(&mut self, table: &BundleTable, capacities: &[f64]) {
         let mut anew = Self::new(table, capacities, self.shortcuts);

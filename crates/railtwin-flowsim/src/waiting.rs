@@ -141,6 +141,11 @@ impl Waiting {
         self.changed |= !patterns.is_empty();
     }
 
+    /// Patterns in flight with a queue pair that waits, some more than once.
+    pub fn patterns(&self, flight: &Flight) -> Vec<PatternId> {
+        self.waits.keys().map(|pair| flight.pattern_of(pair.bundle)).collect()
+    }
+
     fn is_dead(&self, link: LinkId) -> bool {
         self.is_cut(link) || self.silent[link.index()]
     }
@@ -151,9 +156,7 @@ impl Waiting {
     }
 
     fn is_gone(&self, flight: &Flight, pair: QueuePair) -> bool {
-        let starts = &flight.table().pattern_start;
-        let pattern = starts.partition_point(|&start| start <= pair.bundle) - 1;
-        self.gone.contains(&PatternId::from_index(pattern))
+        self.gone.contains(&flight.pattern_of(pair.bundle))
     }
 
     /// Paths are other ones now.

@@ -97,6 +97,31 @@ impl Whole {
         &self.bytes_left
     }
 
+    /// Bytes left of all bundles of a pattern in flight together, which goes on as it goes.
+    pub fn left_of(&self, now: SimTime, table: &BundleTable, pattern: PatternId) -> f64 {
+        let Some(active) = &self.active[pattern.index()] else { return 0.0 };
+        let component = &self.components[active.component as usize];
+        let seconds = now.since(component.updated).seconds();
+        let bundles = table.bundles_of(pattern);
+        let mut moved = vec![0.0; bundles.len()];
+        let mut add = |rates: &[f64], seconds: f64| {
+            moved.iter_mut().zip(rates).for_each(|(moved, rate)| *moved += rate * seconds);
+        };
+        if let Some(course) = &component.course {
+            let mut from = 0.0;
+            for (end, rates) in &course.phases {
+                let until = (end * active.bytes).min(seconds);
+                add(&rates.bundles, (until - from).max(0.0));
+                from = until.max(from);
+            }
+        } else if let Some(rates) = &component.rates {
+            let before = component.patterns.iter().take_while(|&&other| other != pattern);
+            let first: usize = before.map(|&other| table.bundles_of(other).len()).sum();
+            add(&rates.bundles[first..], seconds);
+        }
+        bundles.zip(moved).map(|(bundle, moved)| (self.bytes_left[bundle] - moved).max(0.0)).sum()
+    }
+
     /// What was done so far.
     pub fn counters(&self) -> Counters {
         self.book.counters

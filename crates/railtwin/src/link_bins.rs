@@ -1,18 +1,21 @@
 //! What links carried over time, as the page reads it: bins of one width for each link that carried anything.
 //!
 //! No engine keeps what each link carried when. The shape over time comes from operations: bytes of each are spread
-//! evenly over its time, on the paths that its queue pairs had then. The sum is exact: each link's bins add up to the
-//! bytes that the run counted on it, and none is more than the link can carry in its time.
+//! evenly over the pieces of time in which it moved, on the paths that its queue pairs had then. The sum is exact: each
+//! link's bins add up to the bytes that the run counted on it, and none is more than the link can carry in its time, at
+//! the capacity that faults leave it then.
 use std::collections::BTreeMap;
 
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{BundleTable, Case, IncidentKind, RunLog};
+use railtwin_engine::{BundleTable, Case, RunLog};
 use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, PatternId, Work};
 use serde_json::{Value, json};
 
+use crate::capacity::Capacities;
 use crate::columns::{f32_column, u8_column, u32_column};
+use crate::movement::Movement;
 use crate::moves::Moves;
 
 /// Bins of the time slider.
@@ -63,43 +66,61 @@ pub fn shapes(
 }
 
 /// The bytes of one link by bin: its shape, with the sum that the run counted on it.
-pub(crate) fn series(case: &Case, log: &RunLog, shape: &Shape, link: LinkId) -> Series {
-    let most = case.fabric.capacity(link).bytes_per_s() * log.end.seconds() / BINS as f64;
+pub(crate) fn series(
+    case: &Case,
+    log: &RunLog,
+    (capacities, shape): (&Capacities, &Shape),
+    link: LinkId,
+) -> Series {
+    let most = most(case, log, capacities, link);
     let mut series = shape.map(f64::from);
-    fit(&mut series, log.link_bytes[link.index()], most);
+    fit(&mut series, log.link_bytes[link.index()], &most);
     series
 }
 
-/// Scales a shape to a sum of `bytes`, no bin above `most`; what does not fit goes to bins with room, those in which
-/// the shape is above 0 first. A sum that fits nowhere is spread evenly. A shape without bytes is left empty.
-fn fit(shape: &mut Series, bytes: f64, most: f64) {
+/// Bytes that a link could carry in each bin, at the capacity that faults left it then.
+fn most(case: &Case, log: &RunLog, capacities: &Capacities, link: LinkId) -> Series {
+    let rate = case.fabric.capacity(link).bytes_per_s();
+    if capacities.is_whole(link) {
+        return [rate * log.end.seconds() / BINS as f64; BINS];
+    }
+    let edge = |bin: usize| (u128::from(log.end.ps()) * bin as u128 / BINS as u128) as u64;
+    std::array::from_fn(|bin| rate * capacities.seconds(link, &[(edge(bin), edge(bin + 1))]))
+}
+
+/// Scales a shape to a sum of `bytes`, no bin above its `most`; what does not fit goes to bins with room, as much as each
+/// has, those in which the shape is above 0 first. A sum that fits nowhere is spread as `most` is. A shape without bytes
+/// is left empty.
+fn fit(shape: &mut Series, bytes: f64, most: &Series) {
     if bytes.is_nan() || bytes <= 0.0 || shape.iter().all(|&value| value <= 0.0) {
         *shape = [0.0; BINS];
         return;
     }
-    if bytes >= most * BINS as f64 {
-        *shape = [bytes / BINS as f64; BINS];
+    let room: f64 = most.iter().sum();
+    if bytes >= room {
+        let even = bytes / BINS as f64;
+        *shape = if room > 0.0 { most.map(|most| bytes * most / room) } else { [even; BINS] };
         return;
     }
-    let mut full = [false; BINS];
+    let mut full = most.map(|most| most <= 0.0);
     loop {
-        let free = || (0..BINS).filter(|&bin| !full[bin]);
-        let left = bytes - most * full.iter().filter(|full| **full).count() as f64;
-        let sum: f64 = free().map(|bin| shape[bin]).sum();
+        let free: Vec<usize> = (0..BINS).filter(|&bin| !full[bin]).collect();
+        let left = bytes - (0..BINS).filter(|&bin| full[bin]).map(|bin| most[bin]).sum::<f64>();
+        let sum: f64 = free.iter().map(|&bin| shape[bin]).sum();
         if sum <= 0.0 {
-            let room = free().count().max(1) as f64;
-            free().collect::<Vec<_>>().into_iter().for_each(|bin| shape[bin] = left / room);
+            let room: f64 = free.iter().map(|&bin| most[bin]).sum();
+            free.into_iter().for_each(|bin| shape[bin] = left * most[bin] / room);
             break;
         }
         let scale = left / sum;
-        let over: Vec<usize> = free().filter(|&bin| shape[bin] * scale > most).collect();
+        let over: Vec<usize> = free.iter().copied().filter(|&bin| shape[bin] * scale > most[bin]).collect();
         if over.is_empty() {
-            free().collect::<Vec<_>>().into_iter().for_each(|bin| shape[bin] *= scale);
+            free.into_iter().for_each(|bin| shape[bin] *= scale);
             break;
         }
         over.into_iter().for_each(|bin| full[bin] = true);
     }
-    (0..BINS).filter(|&bin| full[bin]).for_each(|bin| shape[bin] = most);
+    (0..BINS).filter(|&bin| full[bin]).for_each(|bin| shape[bin] = most[bin]);
 }
 
 /// Part of each bin that lies after a moment.
@@ -138,65 +159,52 @@ fn side_by_side(case: &Case, links: &[LinkId]) -> BTreeMap<DeviceId, f64> {
     count
 }
 
-/// Bytes that each pattern's operations move in each bin. One that never ended moved until its job was over or the first
-/// fault after its begin, as far as anybody can tell.
+/// Bytes that each pattern's operations move in each bin.
 fn moved_by_pattern(case: &Case, log: &RunLog, patterns: usize) -> Vec<Series> {
     let mut series = vec![[0.0; BINS]; patterns];
     let end = log.end.ps().max(1) as f64;
-    let faults: Vec<SimTime> = log
-        .incidents
-        .iter()
-        .filter(|incident| matches!(incident.kind, IncidentKind::Down(_)))
-        .map(|incident| incident.at)
-        .collect();
-    let over: Vec<SimTime> = (0..).zip(&case.work.jobs).map(|(row, job)| log.over(row, job)).collect();
-    for id in 0..case.work.operations {
-        let Work::Communicate { pattern, bytes } = case.work.operation(OperationId::from_index(id)).work
-        else {
-            continue;
-        };
-        let start = log.times.start[id];
-        if start == SimTime::NEVER {
-            continue;
-        }
-        let stop = match log.times.end[id] {
-            SimTime::NEVER => {
-                let over = over[case.work.job_of(OperationId::from_index(id))];
-                faults.iter().copied().find(|&at| at > start).unwrap_or(over).min(over)
+    let movement = Movement::of(case, log);
+    for id in (0..case.work.operations).map(OperationId::from_index) {
+        let Work::Communicate { pattern, bytes } = case.work.operation(id).work else { continue };
+        for piece in movement.pieces(id) {
+            let [from, to] = [piece.span.0, piece.span.1].map(|at| at as f64 / end * BINS as f64);
+            let last = (to.ceil() as usize).min(BINS);
+            for (bin, sum) in series[pattern.index()].iter_mut().enumerate().take(last).skip(from as usize) {
+                let overlap = to.min(bin as f64 + 1.0) - from.max(bin as f64);
+                *sum += bytes as f64 * piece.share * (overlap / (to - from)).max(0.0);
             }
-            stop => stop,
-        };
-        if stop <= start {
-            continue;
-        }
-        let at = |time: SimTime| time.ps() as f64 / end * BINS as f64;
-        let (from, to) = (at(start), at(stop));
-        let last = (to.ceil() as usize).min(BINS);
-        for (bin, sum) in series[pattern.index()].iter_mut().enumerate().take(last).skip(from as usize) {
-            let overlap = to.min(bin as f64 + 1.0) - from.max(bin as f64);
-            *sum += bytes as f64 * (overlap / (to - from)).max(0.0);
         }
     }
     series
 }
 
 /// The page's `link_bins`; `rows` are the rows of its table of links, each with all links from one device to another.
-pub fn page(case: &Case, log: &RunLog, shapes: &BTreeMap<u32, Shape>, rows: &[&[LinkId]]) -> Value {
-    let width = log.end.seconds() / BINS as f64;
+pub fn page(
+    case: &Case,
+    log: &RunLog,
+    (capacities, shapes): (&Capacities, &BTreeMap<u32, Shape>),
+    rows: &[&[LinkId]],
+) -> Value {
     let mut bins = Columns::default();
+    let mut whole = true;
     for (index, links) in rows.iter().enumerate() {
         let (mut worst, mut carried) = ([0.0_f64; BINS], [0.0_f64; BINS]);
+        let mut could = [0.0_f64; BINS];
         for link in *links {
+            let most = most(case, log, capacities, *link);
+            could.iter_mut().zip(&most).for_each(|(sum, most)| *sum += most);
+            whole &= capacities.is_whole(*link);
             let Some(shape) = shapes.get(&link.0) else { continue };
-            let bytes = series(case, log, shape, *link);
-            let most = case.fabric.capacity(*link).bytes_per_s() * width;
-            for bin in 0..BINS {
-                worst[bin] = worst[bin].max(bytes[bin] / most);
+            let bytes = series(case, log, (capacities, shape), *link);
+            for bin in (0..BINS).filter(|&bin| bytes[bin] > 0.0) {
+                worst[bin] = worst[bin].max(if most[bin] > 0.0 { bytes[bin] / most[bin] } else { 1.0 });
                 carried[bin] += bytes[bin];
             }
         }
         if carried.iter().any(|&bytes| bytes > 0.0) {
-            bins.push(index as u32, &worst, &carried);
+            let nominal: f64 = links.iter().map(|&link| case.fabric.capacity(link).bytes_per_s()).sum();
+            let width = log.end.seconds() / BINS as f64;
+            bins.push(index as u32, &worst, &carried, &could.map(|most| most / (nominal * width)));
         }
     }
     let mut value = json!({
@@ -206,9 +214,12 @@ pub fn page(case: &Case, log: &RunLog, shapes: &BTreeMap<u32, Shape>, rows: &[&[
         "peak": f32_column(&bins.peak),
         "utilization": u8_column(&bins.worst),
     });
-    // One link a row: what is carried has the shape of the utilization.
-    if rows.iter().any(|links| links.len() > 1) {
+    // One link a row with all its capacity: what is carried has the shape of the utilization.
+    if !whole || rows.iter().any(|links| links.len() > 1) {
         value["carried"] = u8_column(&bins.carried);
+    }
+    if !whole {
+        value["capacity"] = u8_column(&bins.capacity);
     }
     value
 }
@@ -219,15 +230,17 @@ struct Columns {
     peak: Vec<f32>,
     worst: Vec<u8>,
     carried: Vec<u8>,
+    capacity: Vec<u8>,
 }
 
 impl Columns {
-    fn push(&mut self, row: u32, worst: &Series, carried: &Series) {
+    fn push(&mut self, row: u32, worst: &Series, carried: &Series, capacity: &Series) {
         let peak = worst.iter().copied().fold(0.0, f64::max);
         self.rows.push(row);
         self.peak.push(peak as f32);
         self.worst.extend(parts(worst));
         self.carried.extend(parts(carried));
+        self.capacity.extend(capacity.iter().map(|share| (share * FULL).round() as u8));
     }
 }
 
@@ -251,16 +264,18 @@ mod tests {
             used in 0.0..1.0_f64,
         ) {
             let mut shape: Series = values.clone().try_into().unwrap();
-            let most = 7e9;
-            let bytes = used * most * BINS as f64;
-            fit(&mut shape, bytes, most);
+            // A quarter of the time nothing, a quarter half of it.
+            let most: Series = std::array::from_fn(|bin| [7e9, 0.0, 3.5e9, 7e9][bin * 4 / BINS]);
+            let bytes = used * most.iter().sum::<f64>();
+            fit(&mut shape, bytes, &most);
             let sum: f64 = shape.iter().sum();
             if values.iter().any(|&value| value > 0.0) && bytes > 0.0 {
                 prop_assert!((sum / bytes - 1.0).abs() < 1e-9, "{sum} {bytes}");
             } else {
                 prop_assert_eq!(sum, 0.0);
             }
-            prop_assert!(shape.iter().all(|&value| (0.0..=most * (1.0 + 1e-9)).contains(&value)));
+            let fits = |(value, most): (&f64, &f64)| (0.0..=most * (1.0 + 1e-9)).contains(value);
+            prop_assert!(shape.iter().zip(&most).all(fits));
         }
     }
 
@@ -278,6 +293,7 @@ mod tests {
         let view = railtwin_engine::choose::View { mask: &mask, planned: &mask };
         let (table, flows) = lowering.table_of(view, true);
         let shapes = shapes(case, log, &table, &flows, run.moves());
+        let capacities = Capacities::of(case, simulation.chosen, log);
         let width = log.end.seconds() / BINS as f64;
         let cable = case.fabric.cable_named("leaf-0:uplink-1").unwrap();
         for (link, bytes) in log.link_bytes.iter().enumerate() {
@@ -285,7 +301,9 @@ mod tests {
             if case.fabric.cable_class(link.cable()) < railtwin_fabric::CableClass::Access {
                 continue;
             }
-            let bins = shapes.get(&link.0).map_or([0.0; BINS], |shape| series(case, log, shape, link));
+            let bins = shapes
+                .get(&link.0)
+                .map_or([0.0; BINS], |shape| series(case, log, (&capacities, shape), link));
             let sum: f64 = bins.iter().sum();
             assert!((sum - bytes).abs() <= 1e-9 * bytes.max(1.0), "{link:?}: {sum} {bytes}");
             let most = case.fabric.capacity(link).bytes_per_s() * width;

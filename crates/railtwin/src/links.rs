@@ -3,6 +3,9 @@ use std::collections::BTreeMap;
 
 use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, LinkId, PortRole};
+use railtwin_units::SimTime;
+
+use crate::capacity::Capacities;
 
 /// What stands at either end of a network link, from the hosts upwards.
 pub const ENDS: [&str; 7] =
@@ -36,16 +39,17 @@ pub fn network_cables(fabric: &Fabric) -> impl Iterator<Item = CableId> + '_ {
     fabric.cables().filter(|&cable| fabric.cable_class(cable) >= CableClass::Access)
 }
 
-/// Bytes of a link over what it could have carried meanwhile, 0..1.
-pub fn utilization(fabric: &Fabric, log: &RunLog, link: LinkId) -> f64 {
-    let most = fabric.capacity(link).bytes_per_s() * log.counted().seconds();
-    if most > 0.0 { log.link_bytes[link.index()] / most } else { 0.0 }
+/// Bytes of a link over what it could have carried meanwhile, 0..1, at the capacity that faults left it at each time.
+pub fn utilization(case: &Case, log: &RunLog, capacities: &Capacities, link: LinkId) -> f64 {
+    let most = capacities.bytes(case, link, (SimTime::ZERO, log.counted()));
+    let used = if most > 0.0 { log.link_bytes[link.index()] / most } else { 0.0 };
+    // Packets enter a link until the moment in which its cable dies.
+    if capacities.is_whole(link) { used } else { used.min(1.0) }
 }
 
 /// Utilization of the most used network link.
-pub fn worst_utilization(case: &Case, log: &RunLog) -> f64 {
-    let fabric = &case.fabric;
-    network_links(fabric).map(|link| utilization(fabric, log, link)).fold(0.0, f64::max)
+pub fn worst_utilization(case: &Case, log: &RunLog, capacities: &Capacities) -> f64 {
+    network_links(&case.fabric).map(|link| utilization(case, log, capacities, link)).fold(0.0, f64::max)
 }
 
 /// How evenly the uplinks of leaves are used.
@@ -60,14 +64,16 @@ pub struct UplinkUse {
 }
 
 /// Utilization of those uplinks of leaves that carried anything (Meta RoCE section 4.4.2); none where none did.
-pub fn uplink_use(case: &Case, log: &RunLog) -> Option<UplinkUse> {
+pub fn uplink_use(case: &Case, log: &RunLog, capacities: &Capacities) -> Option<UplinkUse> {
     let fabric = &case.fabric;
     let leaves = fabric.switches().iter().filter(|(_, place)| place.tier == 1);
     let ports = leaves.flat_map(|&(leaf, _)| fabric.ports(leaf));
     let up = ports.filter(|&port| fabric.port_role(port) == PortRole::Up);
     let links = up.filter_map(|port| fabric.cable_at(port).map(|cable| fabric.link_from(cable, port)));
-    let used: Vec<f64> =
-        links.map(|link| utilization(fabric, log, link)).filter(|&utilization| utilization > 0.0).collect();
+    let used: Vec<f64> = links
+        .map(|link| utilization(case, log, capacities, link))
+        .filter(|&utilization| utilization > 0.0)
+        .collect();
     let min = used.iter().copied().reduce(f64::min)?;
     let max = used.iter().copied().reduce(f64::max)?;
     Some(UplinkUse { min, mean: used.iter().sum::<f64>() / used.len() as f64, max })

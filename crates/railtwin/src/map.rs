@@ -6,6 +6,7 @@ use railtwin_fabric::graph::Host;
 use railtwin_fabric::{DeviceId, HostId, LinkId, NONE};
 use serde_json::Value;
 
+use crate::capacity::Capacities;
 use crate::columns::PageTable;
 use crate::links::{network_cables, utilization};
 
@@ -21,11 +22,12 @@ pub struct Map<'a> {
     case: &'a Case,
     log: &'a RunLog,
     rows: BTreeMap<(u32, u32), Row>,
+    capacities: &'a Capacities,
 }
 
 impl<'a> Map<'a> {
     /// Joins the links between the same two devices; a host stands for its NICs.
-    pub fn new(case: &'a Case, log: &'a RunLog) -> Self {
+    pub fn new(case: &'a Case, log: &'a RunLog, capacities: &'a Capacities) -> Self {
         let mut rows: BTreeMap<(u32, u32), Row> = BTreeMap::new();
         for cable in network_cables(&case.fabric) {
             for link in [cable.forward(), cable.backward()] {
@@ -34,7 +36,7 @@ impl<'a> Map<'a> {
                 rows.entry((source, target)).or_default().links.push(link);
             }
         }
-        Self { case, log, rows }
+        Self { case, log, rows, capacities }
     }
 
     /// The page's table of devices: hosts in order of their ids, then switches.
@@ -87,7 +89,7 @@ impl<'a> Map<'a> {
         let fabric = &self.case.fabric;
         let rows: Vec<&Row> = self.rows.values().collect();
         let used = |row: &&Row| -> Vec<f64> {
-            row.links.iter().map(|&link| utilization(fabric, self.log, link)).collect()
+            row.links.iter().map(|&link| utilization(self.case, self.log, self.capacities, link)).collect()
         };
         let worst = |row| used(row).into_iter().fold(0.0, f64::max) as f32;
         let mean = |row: &&Row| (used(row).iter().sum::<f64>() / row.links.len() as f64) as f32;

@@ -7,6 +7,7 @@ use railtwin_workload::OperationId;
 use serde_json::{Value, json};
 
 use crate::balance::by_tier;
+use crate::capacity::Capacities;
 use crate::columns::PageTable;
 use crate::control_page::control;
 use crate::diagnosis_page::diagnosis;
@@ -65,7 +66,8 @@ pub struct ReportInput<'a> {
 pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let ReportInput { case, simulation, info, .. } = *input;
     let log = &simulation.log;
-    let map = Map::new(case, log);
+    let capacities = Capacities::of(case, simulation.chosen, log);
+    let map = Map::new(case, log, &capacities);
     let rows = || 0..case.work.jobs.len();
     let seeds = rows().flat_map(|row| {
         let steps = simulation.replicates.iter().map(move |replicate| mean_step(replicate, row)).enumerate();
@@ -130,7 +132,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     }
     if log.end > SimTime::ZERO {
         let shapes = link_bins::shapes(case, log, input.table, input.paths, input.moves);
-        payload["link_bins"] = link_bins::page(case, log, &shapes, &map.rows());
+        payload["link_bins"] = link_bins::page(case, log, (&capacities, &shapes), &map.rows());
     }
     payload
 }

@@ -14,6 +14,7 @@ use railtwin_scenario::{Amount, Bounds};
 use railtwin_store::{Figure, RunFolder, RunInfo, Status, run_id};
 use serde_json::Value;
 
+use crate::capacity::Capacities;
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::life::{Followed, Life, follow};
@@ -226,10 +227,11 @@ impl Run {
     pub(crate) fn carried(&self, links: &[LinkId]) -> Option<(link_bins::Series, f64)> {
         let (case, log) = (&self.resolved.case, &self.simulation.as_ref()?.log);
         let shapes = link_bins::shapes(case, log, &self.table, &self.flows, &self.moves);
+        let capacities = Capacities::of(case, self.simulation.as_ref()?.chosen, log);
         let mut sums = [0.0; link_bins::BINS];
         for link in links {
             let Some(shape) = shapes.get(&link.0) else { continue };
-            let own = link_bins::series(case, log, shape, *link);
+            let own = link_bins::series(case, log, (&capacities, shape), *link);
             sums.iter_mut().zip(own).for_each(|(sum, bytes)| *sum += bytes);
         }
         Some((sums, log.end.seconds() / link_bins::BINS as f64))
@@ -239,11 +241,12 @@ impl Run {
     pub fn tables(&self) -> Vec<Table> {
         let Some(simulation) = &self.simulation else { return Vec::new() };
         let (case, log) = (&self.resolved.case, &simulation.log);
+        let capacities = Capacities::of(case, simulation.chosen, log);
         let mut all = vec![
             tables::steps(case, 0, &simulation.replicates),
             tables::exposed_table(case, &simulation.replicates[simulation.chosen as usize]),
             tables::operations(case, log, 0..case.work.operations),
-            tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
+            tables::links(case, log, &capacities, &tables::flows_by_link(case, &self.flows)),
             tables::incidents(case, log),
             tables::actions(case, &self.decisions()),
         ];

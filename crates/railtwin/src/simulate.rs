@@ -4,6 +4,7 @@ use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_units::SimTime;
 use rayon::prelude::*;
 
+use crate::capacity::Capacities;
 use crate::error::Error;
 use crate::fault_states::{FaultStates, Span, StepTimes};
 use crate::nic_ports::NicPorts;
@@ -73,14 +74,14 @@ pub fn simulate(
     };
     if count == 1 {
         let log = log_of(0)?;
-        let replicates = vec![shorten(case, &log)];
+        let replicates = vec![shorten(case, 0, &log)];
         progress();
         done(0, &replicates)?;
         return Ok(Simulation { replicates, chosen: 0, log });
     }
     let run = |replicate: u32| {
         let log = log_of(replicate)?;
-        let short = shorten(case, &log);
+        let short = shorten(case, replicate, &log);
         progress();
         Ok(short)
     };
@@ -145,7 +146,8 @@ impl Replicate {
     }
 }
 
-fn shorten(case: &Case, log: &RunLog) -> Replicate {
+fn shorten(case: &Case, replicate: u32, log: &RunLog) -> Replicate {
+    let capacities = Capacities::of(case, replicate, log);
     let states = FaultStates::of(case, log);
     let (mut steps, mut spans, mut busbw) = (Vec::new(), Vec::new(), Vec::new());
     let jobs = case.work.jobs.len();
@@ -166,8 +168,8 @@ fn shorten(case: &Case, log: &RunLog) -> Replicate {
         unfinished: log.unfinished,
         time_up: log.time_up,
         stops: (0..jobs).map(|row| Stop::of(case, row, log)).collect(),
-        worst_link_utilization: crate::links::worst_utilization(case, log),
-        uplinks: crate::links::uplink_use(case, log),
+        worst_link_utilization: crate::links::worst_utilization(case, log, &capacities),
+        uplinks: crate::links::uplink_use(case, log, &capacities),
         exposed,
         nic_ports: NicPorts::of(case, log),
     }

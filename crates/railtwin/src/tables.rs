@@ -6,6 +6,7 @@ use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 use railtwin_workload::{OperationId, Work};
 
+use crate::capacity::Capacities;
 use crate::exposed::axis_name;
 use crate::links::{network_links, utilization};
 use crate::simulate::Replicate;
@@ -122,8 +123,8 @@ pub fn network_names(fabric: &Fabric) -> Vec<String> {
     names
 }
 
-/// Network links of the chosen replicate.
-pub fn links(case: &Case, log: &RunLog, flows: &[u32]) -> Table {
+/// Network links of the chosen replicate, whose capacities these are.
+pub fn links(case: &Case, log: &RunLog, capacities: &Capacities, flows: &[u32]) -> Table {
     let fabric = &case.fabric;
     let links: Vec<LinkId> = network_links(fabric).collect();
     let names = network_names(fabric);
@@ -144,7 +145,10 @@ pub fn links(case: &Case, log: &RunLog, flows: &[u32]) -> Table {
                 "bytes",
                 links.iter().map(|link| log.link_bytes[link.index()].round() as u64).collect(),
             ),
-            Column::f64("utilization", links.iter().map(|&link| utilization(fabric, log, link)).collect()),
+            Column::f64(
+                "utilization",
+                links.iter().map(|&link| utilization(case, log, capacities, link)).collect(),
+            ),
             Column::u32("flows", links.iter().map(|link| flows[link.index()]).collect()),
         ],
     )

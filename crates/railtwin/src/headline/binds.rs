@@ -1,7 +1,7 @@
 //! What binds, in clauses: computation, latency, a cap of hosts, or links; and what other paths could save at most.
 use super::known::Known;
-use super::limits::{IN_FLIGHT, LATENCY, costliest};
-use super::numbers::shown;
+use super::limits::{FAULT_DELAY, FAULT_DELAY_MAX, IN_FLIGHT, LATENCY, costliest};
+use super::numbers::{shown, time};
 use crate::figures::declared::job::BALANCER_SAVES_MOST;
 
 /// Part of the time that latency leaves from which a place is at its limit: the tenth that is left is what headers and
@@ -85,6 +85,7 @@ pub fn binds(known: &Known<'_>, faulty: bool) -> Vec<String> {
             vec![most, format!("while {axis} is in flight, {links}")]
         }
     };
+    clauses.splice(..0, delay_of_faults(known));
     if !faulty {
         clauses.extend(savings(known));
     }
@@ -158,6 +159,14 @@ fn links(known: &Known<'_>, places: &Places, faulty: bool) -> Option<String> {
     })
 }
 
+/// The delay that faults add, where its share of the time in flight is one to name.
+fn delay_of_faults(known: &Known<'_>) -> Option<String> {
+    let (share, most) = (known.value(FAULT_DELAY)?, known.value(FAULT_DELAY_MAX)?);
+    let (most, percent) = (time(most), percent(share));
+    (share >= TOLD)
+        .then(|| format!("faults add up to {most} of delay to an operation, {percent} of the time in flight"))
+}
+
 fn percent(value: f64) -> String {
     shown(value, "ratio")
 }
@@ -219,7 +228,8 @@ mod tests {
                     || name.contains("exposed")
                     || name.contains("ratio")
                     || name.contains("latency")
-                    || name.contains("saves"));
+                    || name.contains("saves")
+                    || name.contains("fault"));
                 let name = if flight { format!("{IN_FLIGHT}{name}") } else { (*name).to_owned() };
                 Figure::new(&name, *value, "")
             })
@@ -279,6 +289,26 @@ mod tests {
         );
         let even = told(&[("nic_to_leaf", 0.5), ("leaf_to_spine", 0.999), ("max_mean_ratio_leaf_up", 1.0)]);
         assert!(even.ends_with("uplinks of a leaf carry the same"), "{even}");
+    }
+
+    #[test]
+    fn delay_that_faults_add_is_told() {
+        let late = |share| {
+            told(&[
+                ("nic_to_leaf", 0.4),
+                (LATENCY, share + 0.001),
+                (FAULT_DELAY, share),
+                (FAULT_DELAY_MAX, 0.08),
+            ])
+        };
+        assert_eq!(
+            late(0.968),
+            "faults add up to 80.00 ms of delay to an operation, 96.8 % of the time in flight; \
+             latency is the limit: hops take 96.9 % of the time in flight, whatever the bytes; NIC ports reach 40.0 %"
+        );
+        let some = "faults add up to 80.00 ms of delay to an operation, 20.0 % of the time in flight; nothing is at";
+        assert!(late(0.2).starts_with(some), "{}", late(0.2));
+        assert!(!late(0.03).contains("faults"), "{}", late(0.03));
     }
 
     #[test]

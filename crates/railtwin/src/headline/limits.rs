@@ -12,14 +12,21 @@ use railtwin_units::SimTime;
 use railtwin_workload::{Axis, OperationId, PatternId, Work};
 
 use super::known::Known;
+use super::latency::Latencies;
+use crate::capacity::{Capacities, Span};
 use crate::exposed::axis_name;
 use crate::figures::declared::network as declared;
 use crate::links::{ENDS, tier};
+use crate::movement::Movement;
 
 /// First words of the figures of this module.
 pub const IN_FLIGHT: &str = "utilization_in_flight_";
 /// The share of the time in flight that goes by whatever the bytes.
 pub const LATENCY: &str = declared::LATENCY_SHARE_IN_FLIGHT.name;
+/// The part of it that faults add.
+pub const FAULT_DELAY: &str = declared::FAULT_DELAY_SHARE_IN_FLIGHT.name;
+/// The most delay that faults add to an operation.
+pub const FAULT_DELAY_MAX: &str = declared::FAULT_DELAY_MAX.name;
 /// Axes of communication.
 const AXES: [Axis; 6] = [Axis::Tp, Axis::Ep, Axis::Dp, Axis::DpEp, Axis::Other, Axis::Pp];
 
@@ -41,8 +48,8 @@ pub fn costliest(known: &Known<'_>) -> Option<Axis> {
 
 /// When operations of patterns were in flight.
 struct InFlight {
-    /// By pattern, counted over the case: starts and ends in picoseconds.
-    spans: Vec<Vec<(u64, u64)>>,
+    /// By pattern, counted over the case: spans in which its operations moved.
+    spans: Vec<Vec<Span>>,
     /// Sets of patterns as a tree: the set without its last pattern, and that pattern. Row 0 is the empty set.
     sets: Vec<(u32, u32)>,
     children: BTreeMap<(u32, u32), u32>,
@@ -50,18 +57,11 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn of(case: &Case, log: &RunLog) -> Self {
+    fn of(case: &Case, movement: &Movement<'_>) -> Self {
         let mut spans = vec![Vec::new(); case.work.patterns];
-        for (row, job) in (0..).zip(&case.work.jobs) {
-            let over = log.over(row, job);
-            for id in job.operations() {
-                let (start, end) = (log.times.start[id], log.times.end[id]);
-                let operation = case.work.operation(OperationId::from_index(id));
-                if let Work::Communicate { pattern, .. } = operation.work
-                    && start != SimTime::NEVER
-                {
-                    spans[pattern.index()].push((start.ps(), end.min(over).ps()));
-                }
+        for id in (0..case.work.operations).map(OperationId::from_index) {
+            if let Work::Communicate { pattern, .. } = case.work.operation(id).work {
+                spans[pattern.index()].extend(movement.pieces(id).into_iter().map(|piece| piece.span));
             }
         }
         Self { spans, sets: vec![(0, u32::MAX)], children: BTreeMap::new(), seconds: BTreeMap::new() }
@@ -77,11 +77,8 @@ impl InFlight {
         found
     }
 
-    /// Seconds in which any operation of a set of patterns was in flight.
-    fn seconds(&mut self, set: u32) -> f64 {
-        if let Some(&seconds) = self.seconds.get(&set) {
-            return seconds;
-        }
+    /// Disjoint spans in which any operation of a set of patterns moved, in order of time.
+    fn union(&self, set: u32) -> Vec<Span> {
         let (mut spans, mut at) = (Vec::new(), set);
         while at != 0 {
             let (before, pattern) = self.sets[at as usize];
@@ -89,14 +86,30 @@ impl InFlight {
             at = before;
         }
         spans.sort_unstable();
-        let (mut sum, mut until) = (0, 0);
+        let mut union: Vec<Span> = Vec::new();
         for (start, end) in spans {
-            sum += end.saturating_sub(start.max(until));
-            until = until.max(end);
+            match union.last_mut() {
+                Some(last) if last.1 >= start => last.1 = last.1.max(end),
+                _ => union.push((start, end)),
+            }
         }
+        union
+    }
+
+    /// Seconds in which any operation of a set of patterns moved.
+    fn seconds(&mut self, set: u32) -> f64 {
+        if let Some(&seconds) = self.seconds.get(&set) {
+            return seconds;
+        }
+        let sum = self.union(set).iter().map(|span| span.1 - span.0).sum();
         let seconds = SimTime::from_ps(sum).seconds();
         self.seconds.insert(set, seconds);
         seconds
+    }
+
+    /// Seconds at its whole capacity in which a link carries as much as it could meanwhile.
+    fn seconds_of(&mut self, capacities: &Capacities, link: LinkId, set: u32) -> f64 {
+        if capacities.is_whole(link) { self.seconds(set) } else { capacities.seconds(link, &self.union(set)) }
     }
 }
 
@@ -109,13 +122,20 @@ struct Crossed {
     set: u32,
 }
 
-/// The figures `utilization_in_flight_PLACE` and `latency_share_in_flight` of the replicate whose log and table these
-/// are; of the operations of `axis`, or of all communication where there is none.
-pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis>) -> Vec<Figure> {
+/// The figures `utilization_in_flight_PLACE` and `latency_share_in_flight` of the replicate with this number, whose log
+/// and table these are; of the operations of `axis`, or of all communication where there is none.
+pub fn figures(
+    case: &Case,
+    (replicate, log): (u32, &RunLog),
+    table: &BundleTable,
+    axis: Option<Axis>,
+) -> Vec<Figure> {
     let patterns: Vec<Axis> =
         case.work.jobs.iter().flat_map(|job| job.plan.patterns.iter().map(|pattern| pattern.axis)).collect();
     let wanted = |pattern: usize| axis.is_none_or(|axis| patterns[pattern] == axis);
-    let mut flight = InFlight::of(case, log);
+    let movement = Movement::of(case, log);
+    let capacities = Capacities::of(case, replicate, log);
+    let mut flight = InFlight::of(case, &movement);
     let mut crossed = vec![Crossed::default(); case.fabric.link_count()];
     let mut cap = 0.0_f64;
     for pattern in 0..table.patterns() {
@@ -141,7 +161,7 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
     }
     let mut used = |link: LinkId| -> f64 {
         let one = crossed[link.index()];
-        let most = case.fabric.capacity(link).bytes_per_s() * flight.seconds(one.set);
+        let most = case.fabric.capacity(link).bytes_per_s() * flight.seconds_of(&capacities, link, one.set);
         let bytes = log.link_bytes[link.index()] * if one.all > 0.0 { one.wanted / one.all } else { 0.0 };
         // Acknowledgements are still on their way when the operation that they are for has ended.
         if most > 0.0 { (bytes / most).min(1.0) } else { 0.0 }
@@ -157,8 +177,7 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
     let places = places(case, &mut used);
     let of = axis
         .map_or("any operation".to_owned(), |axis| format!("{} operations", axis.name().replace('_', "-")));
-    let note =
-        format!("bytes over what the most used link could carry while {of} that cross it were in flight");
+    let note = format!("bytes over what the most used link could carry while {of} that cross it moved");
     let mut figures = Vec::new();
     for (name, (value, link)) in &places {
         figures.push(declared::UTILIZATION_IN_FLIGHT.of(name).figure(*value, &note));
@@ -171,9 +190,17 @@ pub fn figures(case: &Case, log: &RunLog, table: &BundleTable, axis: Option<Axis
         let note = "bus bandwidth over the cap that hosts set on the collective, the nearest to its cap";
         figures.push(declared::UTILIZATION_IN_FLIGHT_HOST_CAP.figure(cap.min(1.0), note));
     }
-    if let Some(share) = latency_share(case, log, table, &wanted).filter(|_| !places.is_empty()) {
+    let latencies = Latencies::of(case, replicate, table);
+    let shares = LatencyShares::of(case, log, &movement, (&latencies, &wanted));
+    if let Some(shares) = shares.filter(|_| !places.is_empty()) {
         let note = format!("of the time of {of}, what hops and stages take whatever the bytes");
-        figures.push(declared::LATENCY_SHARE_IN_FLIGHT.figure(share, &note));
+        figures.push(declared::LATENCY_SHARE_IN_FLIGHT.figure(shares.all, &note));
+        if shares.most > SimTime::ZERO {
+            let note = format!("of the time of {of}, the delay that faults add");
+            figures.push(declared::FAULT_DELAY_SHARE_IN_FLIGHT.figure(shares.added, &note));
+            let note = "delay that faults add to an operation, the most of any";
+            figures.push(declared::FAULT_DELAY_MAX.figure(shares.most.seconds(), note));
+        }
     }
     figures
 }
@@ -231,24 +258,40 @@ fn least_port(
     if all.len() < 2 { None } else { all.into_iter().reduce(f64::min) }
 }
 
-/// Share of the time of finished operations that their patterns' latency takes.
-fn latency_share(
-    case: &Case,
-    log: &RunLog,
-    table: &BundleTable,
-    wanted: &impl Fn(usize) -> bool,
-) -> Option<f64> {
-    let (mut latency, mut all) = (0.0, 0.0);
-    for id in 0..case.work.operations {
-        let Work::Communicate { pattern, .. } = case.work.operation(OperationId::from_index(id)).work else {
-            continue;
-        };
-        let (start, end) = (log.times.start[id], log.times.end[id]);
-        if end != SimTime::NEVER && wanted(pattern.index()) {
-            let took = end.since(start);
-            latency += table.latency[pattern.index()].min(took).seconds();
+/// Shares of the time in which operations moved, 0..1.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct LatencyShares {
+    /// What latency takes.
+    all: f64,
+    /// What of it faults add.
+    added: f64,
+    /// The most that faults add to an operation.
+    most: SimTime,
+}
+
+impl LatencyShares {
+    /// Of finished operations of the patterns that are wanted; none where there are none.
+    fn of(
+        case: &Case,
+        log: &RunLog,
+        movement: &Movement<'_>,
+        (latencies, wanted): (&Latencies<'_>, &impl Fn(usize) -> bool),
+    ) -> Option<Self> {
+        let (mut latency, mut added, mut all, mut most) = (0.0, 0.0, 0.0, SimTime::ZERO);
+        for id in (0..case.work.operations).map(OperationId::from_index) {
+            let Work::Communicate { pattern, .. } = case.work.operation(id).work else { continue };
+            let end = log.times.end[id.index()];
+            if end == SimTime::NEVER || !wanted(pattern.index()) {
+                continue;
+            }
+            let took = movement.pieces(id).iter().map(|piece| piece.span.1 - piece.span.0).sum();
+            let took = SimTime::from_ps(took);
+            let (whole, by_faults) = latencies.of_operation(pattern.index(), end);
+            latency += whole.min(took).seconds();
+            added += by_faults.min(took).seconds();
             all += took.seconds();
+            most = most.max(by_faults.min(took));
         }
+        (all > 0.0).then(|| Self { all: latency / all, added: added / all, most })
     }
-    (all > 0.0).then(|| latency / all)
 }

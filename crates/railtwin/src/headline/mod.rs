@@ -6,8 +6,8 @@
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
 //! * [`step`]: the result; [`life`]: that of weeks.
-//! * [`limits`]: utilization while operations were in flight; [`binds`]: what binds; [`bound`]: what a balancer could
-//!   save at most.
+//! * [`limits`]: utilization while operations were in flight; [`latency`]: what takes time whatever the bytes;
+//!   [`binds`]: what binds; [`bound`]: what a balancer could save at most.
 //! * [`comparison`]: two runs.
 //! * [`lines`]: the headline of at most thirty words, and the evidence below it.
 //! * [`known`]: figures by name and job; [`numbers`]: how numbers are written.
@@ -16,6 +16,7 @@ pub mod bound;
 pub mod comparison;
 pub mod evidence;
 pub mod known;
+pub mod latency;
 pub mod life;
 pub mod limits;
 pub mod lines;
@@ -65,7 +66,7 @@ pub fn of_run(
 pub fn figures(case: &Case, simulation: &Simulation, table: &BundleTable, others: &[Figure]) -> Vec<Figure> {
     let jobs = names(case);
     let axis = limits::costliest(&Known { figures: others, jobs: &jobs, again: 0 });
-    limits::figures(case, &simulation.log, table, axis)
+    limits::figures(case, (simulation.chosen, &simulation.log), table, axis)
 }
 
 fn names(case: &Case) -> Vec<String> {

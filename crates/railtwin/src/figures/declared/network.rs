@@ -3,7 +3,7 @@ use super::declare;
 
 declare! {
     NETWORK: Run, Both;
-    /// Utilization of the most used link between NICs, mean over the run.
+    /// Utilization of the most used link between NICs, mean over the run, at the capacity of that time.
     WORST_LINK_UTILIZATION = "worst_link_utilization": Share, Less;
     /// Utilization of the least used uplink of a leaf that carries anything, mean over run and replicates; where no
     /// job computes.
@@ -36,15 +36,20 @@ declare! {
     NIC_PORT_RATIO_MAX = "nic_port_ratio_max": Ratio, Less;
     /// Part of the NICs that get bytes, but none on one of their ports.
     NIC_PORT_IDLE = "nic_port_idle": Share, Less;
-    /// Bytes over what the most used link there could carry while operations that cross it were in flight, of
-    /// the costliest axis or of all.
+    /// Bytes over what the most used link there could carry while operations that cross it were in flight, at the
+    /// capacity of that time and without stalls; of the costliest axis or of all.
     UTILIZATION_IN_FLIGHT = "utilization_in_flight_<place>": Share, Neither;
     /// Utilization in flight of the least used port of the NIC that the most used port is of.
     UTILIZATION_IN_FLIGHT_LEAST = "utilization_in_flight_<place>_least": Share, Neither;
     /// Bus bandwidth over the cap that hosts set on a collective, of the one nearest to its cap.
     UTILIZATION_IN_FLIGHT_HOST_CAP = "utilization_in_flight_host_cap": Share, Neither;
-    /// Part of the time of operations in flight that hops and stages take whatever the bytes.
+    /// Part of the time of operations in flight, without stalls, that hops and stages take whatever the bytes, with
+    /// the delay that faults add.
     LATENCY_SHARE_IN_FLIGHT = "latency_share_in_flight": Share, Neither;
+    /// Part of the time of operations in flight that delay takes which faults add to links and switches; where any does.
+    FAULT_DELAY_SHARE_IN_FLIGHT = "fault_delay_share_in_flight": Share, Less;
+    /// The most delay that faults add to an operation; where any does.
+    FAULT_DELAY_MAX = "fault_delay_max": Seconds, Less;
 }
 
 declare! {
