@@ -3,8 +3,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin::headline::{Headline, of_two};
+use railtwin::headline::{Headline, of_scenarios};
 use railtwin::report::page;
+use railtwin_scenario::Scenario;
 use railtwin_store::compare::{Comparison, FigureComparison, Side, TableComparison};
 use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
 use serde_json::json;
@@ -47,7 +48,9 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
     let infos = told_apart([&left_info, &right_info]);
     let infos = [&infos[0], &infos[1]];
     let engines = Engines::of([&left, &right], infos).map_err(unreadable)?;
-    let headline = of_two(infos[0], infos[1]);
+    let scenarios = [scenario_of(&left), scenario_of(&right)];
+    let scenarios = if let [Some(left), Some(right)] = &scenarios { Some([left, right]) } else { None };
+    let headline = of_scenarios(infos[0], infos[1], scenarios);
     let text = both_on_a_page(args, infos, headline.as_ref(), streams)?;
     let path = match &text {
         Some(text) => {
@@ -70,6 +73,11 @@ pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), C
         write_text(&comparison, &said, args.brief, streams.out)?;
     }
     Ok(())
+}
+
+/// The scenario of a run folder; none where it cannot be read, as of another version.
+fn scenario_of(folder: &RunFolder) -> Option<Scenario> {
+    Scenario::parse("scenario.toml", &folder.scenario().ok()?).ok()
 }
 
 /// The page with both runs; none where a run has no report and no page was asked for.

@@ -59,6 +59,16 @@ fn two_runs_stand_side_by_side() {
     assert!(two["headline"].as_str().unwrap().contains("bus bandwidth than one"));
     assert_ne!(one["headline"], two["headline"]);
 
+    // Below it, in text, JSON and on the page, the other differences.
+    let evidence = answer["evidence"].as_array().unwrap();
+    assert!(!evidence.is_empty() && two["evidence"] == answer["evidence"], "{evidence:?}");
+    let line =
+        evidence.iter().find(|line| line.as_str().unwrap().starts_with("Scenarios differ in ")).unwrap();
+    assert!(line.as_str().unwrap().contains("fabric.uplinks"), "{line}");
+    for line in evidence {
+        assert!(text.out.contains(&format!("\n  {}\n", line.as_str().unwrap())), "{}", text.out);
+    }
+
     let same = railtwin(&["compare", &a, &a, "--report", &shown(&page)]);
     assert!(same.out.contains("all figures and tables are the same"), "{}", same.out);
 }

@@ -24,7 +24,11 @@ pub(crate) const RUN_KEYS: &[(&str, &str, &str)] = &[
     ("seed", "integer", "64 bits; every random stream is derived from it"),
     ("version", "text", "version of railtwin that wrote the run"),
     ("status", "text", "`running`, `complete` or `interrupted`"),
-    ("headline", "text", "the answer in at most thirty words; empty while the run goes on, and where nothing was simulated"),
+    (
+        "headline",
+        "text",
+        "the answer in at most thirty words; empty while the run goes on, and where nothing was simulated",
+    ),
     ("evidence", "list of text", "what supports the headline, one sentence each, the most important first"),
     ("warnings", "list of text", "what the reader of the results ought to know"),
     ("counters", "object of integers", "how the engine worked, such as `events`"),

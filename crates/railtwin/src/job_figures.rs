@@ -208,7 +208,22 @@ fn busbw(
         .iter()
         .zip(values)
         .map(|(bandwidth, value)| bandwidth.given(of(value), bandwidths.note));
+    let first = figures.len();
     figures.extend(given);
+    let mean = &mut figures[first];
+    if mean.value.is_some() && simulation.replicates.len() > 1 {
+        [mean.low, mean.high] = over_draws(simulation, rows);
+    }
+}
+
+/// Lowest and highest bus bandwidth of a draw: each the mean over its operations, as the figure is over those of all draws.
+fn over_draws(simulation: &Simulation, rows: &[usize]) -> [Option<f64>; 2] {
+    let means = simulation.replicates.iter().filter_map(|replicate| {
+        let own = in_lead(replicate, rows);
+        (!own.is_empty()).then(|| own.iter().map(|(_, busbw)| busbw).sum::<f64>() / own.len() as f64)
+    });
+    let means: Vec<f64> = means.collect();
+    [f64::min, f64::max].map(|pick| means.iter().copied().reduce(pick))
 }
 
 /// Why nothing is done in a second of a step.

@@ -470,8 +470,14 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> BTreeMap<String, String>
     if let Some(assumed) = crate::assumed::fact(resolved) {
         say(crate::assumed::FACT, assumed);
     }
-    for job in &resolved.case.work.jobs {
-        say(&format!("{}{}", headline::comparison::JOB, job.name), headline::comparison::asked(&job.plan));
+    let jobs = &resolved.case.work.jobs;
+    for (row, job) in jobs.iter().enumerate() {
+        let begun = jobs.iter().find(|other| other.goes_on_as == Some(row as u32));
+        let text = begun.map_or_else(
+            || headline::comparison::asked(&job.plan),
+            |begun| format!("{}{}", headline::comparison::RESTART, begun.name),
+        );
+        say(&format!("{}{}", headline::comparison::JOB, job.name), text);
     }
     facts
 }

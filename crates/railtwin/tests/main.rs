@@ -7,6 +7,7 @@ mod cluster;
 mod cluster_inference;
 mod cluster_ranks;
 mod cluster_reads;
+mod comparison;
 mod control;
 mod control_page;
 mod crux;

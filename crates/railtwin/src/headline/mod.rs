@@ -33,7 +33,7 @@ use crate::telemetry_run::TelemetryRun;
 use evidence::{Evidence, What, rank};
 use known::Known;
 
-pub use comparison::of_two;
+pub use comparison::{of_scenarios, of_two};
 pub use lines::Headline;
 
 /// Pieces of trouble that come before the result; the others are the last evidence lines.

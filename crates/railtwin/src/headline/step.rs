@@ -49,7 +49,10 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
                 return vec![if several { format!("{name} is the slowest: {states}") } else { states }];
             }
             let rate = shown(value, "bits_per_s");
-            let spread = spread(known, job, ["busbw_min", "busbw_max"], "bits_per_s", draws);
+            let spread = match draws {
+                0 | 1 => operations(known, job),
+                draws => spread(over_draws(known, job), "bits_per_s", draws),
+            };
             vec![match several {
                 false => format!("{rate} of bus bandwidth{spread}"),
                 true => {
@@ -60,7 +63,8 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
         }
         (_, Some((job, value))) => {
             let seconds = time(value);
-            let spread = spread(known, job, ["step_time_p5", "step_time_p95"], "s", draws);
+            let band = ["step_time_p5", "step_time_p95"].map(|name| known.value_of_job(job, name));
+            let spread = spread(band, "s", draws);
             let parts = parts(known, job, value);
             let slowest = match several {
                 true => format!("{} is the slowest of {}: ", known.job_words(job), whole(own as u64)),
@@ -89,17 +93,28 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
 }
 
 /// The band over draws in brackets; nothing where there is one draw.
-fn spread(known: &Known<'_>, job: usize, names: [&str; 2], unit: &str, draws: usize) -> String {
-    let [low, high] = names.map(|name| known.value_of_job(job, name));
-    let (Some(low), Some(high)) = (low, high) else { return String::new() };
+fn spread(band: [Option<f64>; 2], unit: &str, draws: usize) -> String {
+    let [Some(low), Some(high)] = band else { return String::new() };
     let [low, high] = [low, high].map(|value| shown(value, unit));
     match draws {
-        0 | 1 if low == high => String::new(),
-        // One draw: what spreads is over jobs and operations.
-        0 | 1 => format!(" ({low} to {high})"),
+        0 | 1 => String::new(),
         _ if low == high => format!(" (the same in {} draws of the hashes)", whole(draws as u64)),
         _ => format!(" ({low} to {high} over {} draws of the hashes)", whole(draws as u64)),
     }
+}
+
+/// Lowest and highest mean bus bandwidth of a draw.
+fn over_draws(known: &Known<'_>, job: usize) -> [Option<f64>; 2] {
+    known.of_job(job, "busbw_mean").map_or([None; 2], |figure| [figure.low, figure.high])
+}
+
+/// The range of bus bandwidth over operations in brackets; nothing where all have the same.
+fn operations(known: &Known<'_>, job: usize) -> String {
+    let range = ["busbw_min", "busbw_max"].map(|name| known.value_of_job(job, name));
+    let [Some(low), Some(high)] = range.map(|value| value.map(|value| shown(value, "bits_per_s"))) else {
+        return String::new();
+    };
+    if low == high { String::new() } else { format!(" ({low} to {high} over operations)") }
 }
 
 /// The parts of a step that computes: computation, and the longest of what is not.
@@ -205,6 +220,16 @@ mod tests {
         assert!(
             told(&apart, &["a"], 20).contains("2.000 s (2.000 s to 2.200 s over 20 draws of the hashes)")
         );
+    }
+
+    #[test]
+    fn a_range_over_draws_is_one_of_means() {
+        let range = [("step_time", 1.0), ("busbw_min", 196e9), ("busbw_max", 392e9)];
+        let mut figures: Vec<Figure> = range.map(|(name, value)| Figure::new(name, value, "")).into();
+        figures.push(Figure { low: Some(330e9), high: Some(350e9), ..Figure::new("busbw_mean", 339e9, "") });
+        let told = |draws| result(&Known { figures: &figures, jobs: &[], again: 0 }, draws);
+        assert_eq!(told(5), "339 Gbps of bus bandwidth (330 Gbps to 350 Gbps over 5 draws of the hashes)");
+        assert_eq!(told(1), "339 Gbps of bus bandwidth (196 Gbps to 392 Gbps over operations)");
     }
 
     #[test]

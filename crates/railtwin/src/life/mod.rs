@@ -208,11 +208,12 @@ impl Life {
         };
         let downtime = self.share(Account::downtime);
         let mut all = vec![
-            declared::DOWNTIME.figure(downtime.median, &note),
+            banded(declared::DOWNTIME, downtime, &note),
             declared::DOWNTIME_LEAST.figure(downtime.least, &note),
             declared::DOWNTIME_MOST.figure(downtime.most, &note),
         ];
-        all.extend(PARTS.iter().map(|(of, part)| of.figure(self.share(part).median, &note)));
+        all.push(declared::LIVES.figure(self.lives.len() as f64, &note));
+        all.extend(PARTS.iter().map(|(of, part)| banded(*of, self.share(part), &note)));
         let crashes =
             |lived: &Lived| lived.standstills.iter().filter(|row| row.kind.is_some()).count() as f64;
         let swaps =
@@ -223,7 +224,7 @@ impl Life {
             (declared::ACCUSED, &|lived| f64::from(lived.accused)),
             (declared::STEPS, &|lived| lived.steps as f64),
         ];
-        all.extend(counts.map(|(of, count)| of.figure(self.spread(count).median, &note)));
+        all.extend(counts.map(|(of, count)| banded(of, self.spread(count), &note)));
         let out = self.spread(|lived| f64::from(lived.out_most)).most;
         all.push(declared::OUT_MOST.figure(out, "in any of the lives"));
         let rows = || self.lives.iter().flat_map(|lived| &lived.standstills);
@@ -252,6 +253,12 @@ impl Life {
         all.push(declared::SPARE_STEP_RATIO.figure(ratio, note));
         all
     }
+}
+
+/// The median over lives, with the least and the most as its bounds where there are several values.
+fn banded(of: Declared, spread: Spread, note: &str) -> Figure {
+    let [low, high] = [spread.least, spread.most].map(|bound| (spread.least < spread.most).then_some(bound));
+    Figure { low, high, ..of.figure(spread.median, note) }
 }
 
 /// Whether somebody is there who steers hosts.

@@ -9,6 +9,8 @@ declare! {
     DOWNTIME_LEAST = "downtime_least": Share, Less;
     /// The most of it.
     DOWNTIME_MOST = "downtime_most": Share, Less;
+    /// Lives that were sampled; 1 where the run itself is followed.
+    LIVES = "lives": Count, Neither;
     /// Share of the time whose work crashes took back.
     POST_CHECKPOINT = "downtime_post_checkpoint": Share, Less;
     /// Share of the time from crashes until somebody knew.

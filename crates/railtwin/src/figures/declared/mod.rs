@@ -281,7 +281,7 @@ pub const GROUPS: [Group; 14] = [
     Group { title: "Of drawn faults", when: "With `[failures]`.", figures: network::DRAWN },
     Group {
         title: "Of the life of a job",
-        when: "With `[steering]`: medians over lives by lot.",
+        when: "With `[steering]`: medians over sampled lives.",
         figures: life::LIFE,
     },
     Group {
