@@ -118,7 +118,10 @@ fn headline_comes_out_of_the_tables(run: &RunFolder, headline: &str) {
         let behind = headline.split_once(before).unwrap().1;
         behind.split(' ').next().unwrap().parse().unwrap()
     };
-    assert!((number("compute for ") / 100.0 - computing / held).abs() < 0.002, "{headline}: {computing} of {held}");
+    assert!(
+        (number("compute for ") / 100.0 - computing / held).abs() < 0.002,
+        "{headline}: {computing} of {held}"
+    );
     assert!((number("run ") - slowdown).abs() < 0.0051, "{headline}: {slowdown}");
 }
 

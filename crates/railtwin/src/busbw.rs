@@ -10,10 +10,7 @@ use crate::fault_states::{Span, StepTimes};
 use crate::simulate::{Replicate, Simulation};
 
 /// Bits per second, start and end of each finished operation of a job without computation; nothing for other jobs.
-pub fn of_job<'a>(
-    job: &'a JobGraph,
-    log: &'a RunLog,
-) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
+pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
     let collectives = job.plan.operations.iter().all(|o| matches!(o.work, Work::Communicate { .. }));
     let length = job.plan.operations.len();
     let total = if collectives { length * job.steps as usize } else { 0 };

@@ -112,7 +112,11 @@ fn changes_of<'a>(
     let (mut acting, mut last, mut changes) = (BTreeSet::new(), 0, Vec::new());
     for now in events.chunk_by(|a, b| a.0 == b.0) {
         for &(_, member, begins) in now {
-            if begins { acting.insert(member) } else { acting.remove(&member) };
+            if begins {
+                acting.insert(member)
+            } else {
+                acting.remove(&member)
+            };
         }
         let next = numbers.len() as u32;
         let state = *numbers.entry(acting.clone()).or_insert(next);

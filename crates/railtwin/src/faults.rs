@@ -98,7 +98,11 @@ fn of_states(chosen: &Replicate, row: usize) -> Vec<Figure> {
     let states = [
         (declared::BUSBW_BEFORE_FAULT, mean(Span::Before), "operations that ended before the first fault"),
         (declared::BUSBW_UNDER_FAULT, bandwidths.least_under(), note),
-        (declared::BUSBW_HIT, bandwidths.least_hit(), "the slowest in which a fault began or ended, or that stalled"),
+        (
+            declared::BUSBW_HIT,
+            bandwidths.least_hit(),
+            "the slowest in which a fault began or ended, or that stalled",
+        ),
         (declared::BUSBW_AFTER_REPAIR, mean(Span::After), "operations after all faults ended"),
     ];
     figures.extend(states.into_iter().filter_map(|(of, value, note)| Some(of.figure(value?, note))));

@@ -127,7 +127,10 @@ fn where_ports_are_full_no_choice_of_paths_saves_time() {
     let text = pair("full", "").replace("uplinks = 1", "uplinks = 1\nuplink_capacity = \"1600 Gbps\"");
     let headline = all_of(&run(&text.replace("1 MB", "10 GB")).info);
     assert!(headline.contains("NIC ports are the limit at 100.0 %; leaf uplinks reach 25.0 %"), "{headline}");
-    assert!(headline.ends_with("No choice of paths saves the job more than 0.02 % of its time."), "{headline}");
+    assert!(
+        headline.ends_with("No choice of paths saves the job more than 0.02 % of its time."),
+        "{headline}"
+    );
     // A kilobyte spends its time on the way.
     let short = all_of(&run(&text.replace("1 MB", "1 kB")).info);
     assert!(short.contains("Latency is the limit: hops take "), "{short}");
@@ -266,11 +269,14 @@ fn every_number_of_a_headline_is_found_in_the_run() {
 /// headline says that none does. Over the shipped scenarios that run in a moment and have no faults.
 #[test]
 fn no_balancer_saves_a_job_more_than_its_headline_says() {
-    let mut scenarios: Vec<String> = ["two-tenants", "pix-against-phb"].map(|name| format!("jobs/{name}.toml")).into();
-    scenarios.extend(["crux-two-jobs", "crux-and-rivals", "te-zones"].map(|name| format!("control/{name}.toml")));
+    let mut scenarios: Vec<String> =
+        ["two-tenants", "pix-against-phb"].map(|name| format!("jobs/{name}.toml")).into();
+    scenarios
+        .extend(["crux-two-jobs", "crux-and-rivals", "te-zones"].map(|name| format!("control/{name}.toml")));
     scenarios.extend(["pw1", "pw2", "htsim-permutation"].map(|name| format!("peers/{name}.toml")));
     let small = std::fs::read_dir(root().join("scenarios/smallest")).unwrap();
-    scenarios.extend(small.map(|file| format!("smallest/{}", file.unwrap().file_name().into_string().unwrap())));
+    scenarios
+        .extend(small.map(|file| format!("smallest/{}", file.unwrap().file_name().into_string().unwrap())));
     scenarios.sort();
     let (mut compared, mut worth) = (0, 0);
     for name in scenarios {
@@ -295,10 +301,16 @@ fn no_balancer_saves_a_job_more_than_its_headline_says() {
                         true => run.figure(&format!("{}.{figure}", job.name)),
                         false => run.figure(figure),
                     };
-                    let (Some(old), Some(new)) = (of(&plain, "step_time"), of(&other, "step_time")) else { continue };
+                    let (Some(old), Some(new)) = (of(&plain, "step_time"), of(&other, "step_time")) else {
+                        continue;
+                    };
                     let (gain, bound) = (1.0 - new / old, of(&plain, "balancer_saves_most").unwrap());
                     // Steps of unequal length: a share of all steps is one of their mean.
-                    assert!(gain <= bound + 1e-3, "{name} {}: {balancer:?} saves {gain}, bound {bound}", job.name);
+                    assert!(
+                        gain <= bound + 1e-3,
+                        "{name} {}: {balancer:?} saves {gain}, bound {bound}",
+                        job.name
+                    );
                     compared += 1;
                     worth += usize::from(gain >= 0.05);
                     let text = all_of(&plain.info);

@@ -176,7 +176,8 @@ fn of_steps(tables: &Tables, job: &str, changes: &[f64], stalls: &[(f64, f64)]) 
 fn of_bandwidths(tables: &Tables, run: &Run, job: &str, changes: &[f64], stalls: &[(f64, f64)]) -> Vec<f64> {
     let ranks: f64 = run.info.facts[&format!("job {job}")].split(' ').next().unwrap().parse().unwrap();
     let rows = tables.texts("operations", "job").into_iter().zip(tables.texts("operations", "kind"));
-    let times = tables.numbers("operations", "start_ps").into_iter().zip(tables.numbers("operations", "end_ps"));
+    let times =
+        tables.numbers("operations", "start_ps").into_iter().zip(tables.numbers("operations", "end_ps"));
     let own: Vec<_> = rows
         .zip(times.zip(tables.numbers("operations", "bytes")))
         .filter(|((of, kind), _)| of == job && kind != "compute")
@@ -198,7 +199,8 @@ fn of_bandwidths(tables: &Tables, run: &Run, job: &str, changes: &[f64], stalls:
 /// Utilization of the most used link of each tier while any communication was in flight.
 fn in_flight(tables: &Tables) -> Vec<f64> {
     let kinds = tables.texts("operations", "kind");
-    let times = tables.numbers("operations", "start_ps").into_iter().zip(tables.numbers("operations", "end_ps"));
+    let times =
+        tables.numbers("operations", "start_ps").into_iter().zip(tables.numbers("operations", "end_ps"));
     let mut spans: Vec<(f64, f64)> =
         times.zip(kinds).filter(|(_, kind)| kind != "compute").map(|(span, _)| span).collect();
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -207,7 +209,8 @@ fn in_flight(tables: &Tables) -> Vec<f64> {
         seconds += (end - start.max(until)).max(0.0) / 1e12;
         until = until.max(end);
     }
-    let links = tables.numbers("links", "bytes").into_iter().zip(tables.numbers("links", "capacity_bits_per_s"));
+    let links =
+        tables.numbers("links", "bytes").into_iter().zip(tables.numbers("links", "capacity_bits_per_s"));
     links.map(|(bytes, capacity)| (8.0 * bytes / capacity / seconds).min(1.0)).collect()
 }
 
@@ -262,9 +265,17 @@ fn a_slow_cable_has_a_step_time_before_it_and_under_it() {
     holds(&run);
     let of = |name: &str| run.figure(name).unwrap();
     assert_eq!(of("step_time"), of("step_time_before_fault"));
-    assert!((of("step_time_before_fault") - 0.7833).abs() < 1e-4 && (of("step_time_under_fault") - 1.0516).abs() < 1e-4);
+    assert!(
+        (of("step_time_before_fault") - 0.7833).abs() < 1e-4
+            && (of("step_time_under_fault") - 1.0516).abs() < 1e-4
+    );
     // One price: what steps lost since the fault is what throughput lost under it.
-    assert!((of("time_lost_share") - of("throughput_loss")).abs() < 2e-3, "{} {}", of("time_lost_share"), of("throughput_loss"));
+    assert!(
+        (of("time_lost_share") - of("throughput_loss")).abs() < 2e-3,
+        "{} {}",
+        of("time_lost_share"),
+        of("throughput_loss")
+    );
 }
 
 /// The flap of a cable: 29 steps of one length and one that takes the outage.
@@ -282,7 +293,12 @@ fn a_flap_is_in_one_step_and_in_no_mean() {
 #[test]
 fn a_fault_outside_the_simulated_steps_is_reported_as_such() {
     let run = &points("regressions/find-slow-gpu.toml")[0];
-    let line = run.info.evidence.iter().chain([&run.info.headline]).find(|line| line.contains("after the simulated steps"));
+    let line = run
+        .info
+        .evidence
+        .iter()
+        .chain([&run.info.headline])
+        .find(|line| line.contains("after the simulated steps"));
     assert!(line.is_some_and(|line| line.contains("begins at 3.000 s")), "{:?}", run.info.evidence);
     let of = |name: &str| run.figure(name).unwrap();
     let [before, under] = [of("telemetry_step_time_before_fault"), of("telemetry_step_time_under_fault")];

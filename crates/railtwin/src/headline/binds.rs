@@ -260,9 +260,8 @@ mod tests {
         let figures = [("a", 0.02), ("b", 0.4), ("c", 0.04)]
             .map(|(job, value)| Figure::new(&format!("{job}.balancer_saves_most"), value, ""));
         let jobs = ["a", "b", "c"].map(str::to_owned);
-        let said = |figures: &[Figure], jobs: &[String], faulty| {
-            binds(&Known { figures, jobs, again: 0 }, faulty)
-        };
+        let said =
+            |figures: &[Figure], jobs: &[String], faulty| binds(&Known { figures, jobs, again: 0 }, faulty);
         assert_eq!(
             said(&figures, &jobs, false),
             [
@@ -306,7 +305,8 @@ mod tests {
             "faults add up to 80.00 ms of delay to an operation, 96.8 % of the time in flight; \
              latency is the limit: hops take 96.9 % of the time in flight, whatever the bytes; NIC ports reach 40.0 %"
         );
-        let some = "faults add up to 80.00 ms of delay to an operation, 20.0 % of the time in flight; nothing is at";
+        let some =
+            "faults add up to 80.00 ms of delay to an operation, 20.0 % of the time in flight; nothing is at";
         assert!(late(0.2).starts_with(some), "{}", late(0.2));
         assert!(!late(0.03).contains("faults"), "{}", late(0.03));
     }

@@ -106,9 +106,9 @@ fn ports_of(fabric: &Fabric, nic: DeviceId) -> f64 {
 fn uplinks_of_segments(fabric: &Fabric) -> BTreeMap<(u32, u32), f64> {
     let mut capacity: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for (leaf, place) in fabric.switches().iter().filter(|(_, place)| place.tier == 1) {
-        let up = fabric.ports(*leaf).filter(|&port| {
-            fabric.port_role(port) == PortRole::Up && fabric.cable_at(port).is_some()
-        });
+        let up = fabric
+            .ports(*leaf)
+            .filter(|&port| fabric.port_role(port) == PortRole::Up && fabric.cable_at(port).is_some());
         let sum: f64 = up.map(|port| fabric.port_capacity(port).bytes_per_s()).sum();
         *capacity.entry((place.pod, place.segment)).or_default() += sum;
     }

@@ -101,7 +101,8 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
         .filter(|(row, e)| jobs_standing < 2 || (*row > 0 && !matches!(e.what, What::Stands { .. })));
     clauses.extend(told.map(|(_, evidence)| words::clause(evidence)));
     let rest = clauses.split_off(clauses.len().min(TROUBLES));
-    let faulty = all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost { .. }));
+    let faulty =
+        all.iter().any(|e| matches!(e.what, What::Fault { .. } | What::Stalled(_) | What::Lost { .. }));
     // A job that stands has no step time, and what held it is no link that was full.
     if !stands {
         let lived = life::lived(known);

@@ -2,13 +2,13 @@
 use super::known::Known;
 use super::numbers::{shown, time, whole};
 use crate::figures::declared::Declared;
-use crate::figures::declared::network::{
-    TELEMETRY_STEP_TIME_AFTER_REPAIR, TELEMETRY_STEP_TIME_BEFORE_FAULT, TELEMETRY_STEP_TIME_HIT,
-    TELEMETRY_STEP_TIME_UNDER_FAULT,
-};
 use crate::figures::declared::job::{
     BUSBW_AFTER_REPAIR, BUSBW_BEFORE_FAULT, BUSBW_HIT, BUSBW_UNDER_FAULT, STEP_TIME_AFTER_REPAIR,
     STEP_TIME_BEFORE_FAULT, STEP_TIME_HIT, STEP_TIME_UNDER_FAULT,
+};
+use crate::figures::declared::network::{
+    TELEMETRY_STEP_TIME_AFTER_REPAIR, TELEMETRY_STEP_TIME_BEFORE_FAULT, TELEMETRY_STEP_TIME_HIT,
+    TELEMETRY_STEP_TIME_UNDER_FAULT,
 };
 
 /// Parts of a step that are waiting or exposed communication.
@@ -131,8 +131,7 @@ fn parts(known: &Known<'_>, job: usize, step: f64) -> String {
 
 /// Step times of a job by the state of faults; none where the state of the run does not change.
 fn step_states(known: &Known<'_>, job: usize) -> Option<String> {
-    let names =
-        [STEP_TIME_BEFORE_FAULT, STEP_TIME_UNDER_FAULT, STEP_TIME_HIT, STEP_TIME_AFTER_REPAIR];
+    let names = [STEP_TIME_BEFORE_FAULT, STEP_TIME_UNDER_FAULT, STEP_TIME_HIT, STEP_TIME_AFTER_REPAIR];
     by_state(names.map(|figure| known.value_of_job(job, figure.name)))
 }
 

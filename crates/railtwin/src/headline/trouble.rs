@@ -151,10 +151,9 @@ pub fn faults(known: &Known<'_>, end: f64) -> Vec<Evidence> {
     for job in 0..known.jobs.len().max(1) {
         let share = |seconds: f64| if end > 0.0 { seconds / end } else { 0.0 };
         let stalled = known.value_of_job(job, "stall_time").map(What::Stalled);
-        let lost = known.value_of_job(job, "time_lost").map(|seconds| What::Lost {
-            seconds,
-            share: known.value_of_job(job, "time_lost_share"),
-        });
+        let lost = known
+            .value_of_job(job, "time_lost")
+            .map(|seconds| What::Lost { seconds, share: known.value_of_job(job, "time_lost_share") });
         for what in [stalled, lost].into_iter().flatten() {
             let cost = match what {
                 What::Stalled(seconds) => share(seconds),
