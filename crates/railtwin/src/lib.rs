@@ -55,6 +55,7 @@ pub mod diagnosis_page;
 pub mod engines;
 pub mod error;
 pub mod estimate;
+pub mod events;
 pub mod exposed;
 pub mod faults;
 pub mod figures;

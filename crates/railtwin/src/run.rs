@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::engines::engine_of;
 use crate::error::Error;
+use crate::events::Events;
 use crate::life::{Followed, Life, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
@@ -239,7 +240,7 @@ impl Run {
             tables::exposed_table(case, log),
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &tables::flows_by_link(case, &self.flows)),
-            tables::incidents(case, log),
+            Events::of(case, simulation, self.telemetry.as_ref()).table(case),
             tables::actions(case, &self.decisions()),
         ];
         if !case.truths.is_empty() {

@@ -19,6 +19,7 @@ mod diagnosed_page;
 mod dumps;
 mod ends;
 mod engines_agree;
+mod events;
 mod extent;
 mod feedback;
 mod figures;

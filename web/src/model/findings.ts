@@ -1,8 +1,8 @@
 // Findings in order and in words, truths beside them, and where their suspects stand on the map.
-import type { DeviceRow, Diagnosis, Finding, Suspect, Truth } from "../api/payload";
+import type { DeviceRow, Diagnosis, Finding, Run, Suspect, Truth } from "../api/payload";
 import { kindOf, linksAt, endsOf, type Fabric } from "./fabric";
 import type { FindingSort } from "./page_state";
-import type { Tick } from "./throughput";
+import { ticksOf, type Tick } from "./throughput";
 
 /** What is seen, as the beginning of a sentence. */
 const LEADS: Record<string, string> = {
@@ -57,6 +57,15 @@ export function findingTicks(diagnosis: Diagnosis | null, duration_ps: number): 
     if (at_ps < 0 || at_ps > duration_ps) return [];
     return [{ at_ps, text: `finding: ${shortOf(finding)}`, repair: false, label: "finding" }];
   });
+}
+
+/** Marks of a run on the page's time: faults, repairs and what jobs noticed, with their devices; then findings. */
+export function marksOf(run: Run): Tick[] {
+  const incidents = ticksOf(run).map((tick, row) => {
+    const device = run.incidents.device.at(row);
+    return { ...tick, text: device === "" ? tick.text : `${device}: ${tick.text}` };
+  });
+  return [...incidents, ...findingTicks(run.diagnosis, run.observed_ps)];
 }
 
 export interface TruthRow {

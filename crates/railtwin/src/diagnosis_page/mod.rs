@@ -7,17 +7,13 @@ mod matrix;
 
 use railtwin_engine::Case;
 use railtwin_records::{Action, Component, Finding, Truth};
-use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
 use crate::telemetry_run::TelemetryRun;
 use components::Components;
 
-/// Part of the run's own time that telemetry may go beyond it and still stand on the page's axis.
-const BEYOND: f64 = 1.5;
-
-/// The section for a run that ended at `end`; none where nobody looked.
-pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value> {
+/// The section for a run; none where nobody looked.
+pub fn diagnosis(case: &Case, run: &TelemetryRun) -> Option<Value> {
     if !run.diagnosed {
         return None;
     }
@@ -47,14 +43,11 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
         "operations": run.seen[0],
         "messages": run.seen[1],
         "span_s": seconds(until_ns),
+        "start_ps": start_ns as f64 * 1e3,
         "settings": settings(&run.thresholds),
         "findings": findings,
         "truths": begun.map(|truth| truth_value(truth, &seconds)).collect::<Vec<_>>(),
     });
-    // Telemetry that goes on far beyond the run has no place on its axis of time.
-    if until_ns as f64 * 1e3 <= BEYOND * end.ps() as f64 {
-        section["start_ps"] = (start_ns as f64 * 1e3).into();
-    }
     if let Some(matrix) = matrix::matrix(case, run, since_ns) {
         section["matrix"] = matrix;
     }
