@@ -465,11 +465,35 @@ pub const TABLES: &[TableDoc] = &[
         row: "one thing that diagnosis found",
         columns: &[
             ("at_ns", "u64", "when it was found"),
-            ("since_ns", "u64", "when it began, as far as records tell"),
+            (
+                "since_from_ns",
+                "u64",
+                "it began at this time at the earliest: the begin of the last normal window; 0 where records show none",
+            ),
+            (
+                "since_until_ns",
+                "u64",
+                "it began by this time: the end of the first window that was not normal",
+            ),
             ("syndrome", "text", "communication-slow, non-communication-hang, collision, …"),
             ("faults", "text", "faults that would look like this, the likeliest first, with spaces between"),
             ("confidence", "f64", "that the fault is within the suspects, 0..1"),
-            ("severity", "f64", "share of the step or operation that it costs; 1 for what stands still"),
+            (
+                "severity",
+                "f64",
+                "how far records deviate: share of the time of a message, operation or step beyond what is usual; \
+                 1 for what stands still",
+            ),
+            (
+                "time_lost_s",
+                "f64",
+                "seconds that steps took longer than those before it; NaN where steps before or after are not known",
+            ),
+            (
+                "time_lost_share",
+                "f64",
+                "the cost: share of the job's time since it began that is lost against the state before; NaN likewise",
+            ),
             ("advice", "text", "what would tell the suspects apart, or what is missing"),
         ],
     },

@@ -118,8 +118,8 @@ impl<'a> Events<'a> {
         let findings = telemetry.into_iter().flat_map(|run| &run.findings);
         all.extend(findings.map(|finding| Event {
             at: time_of(finding.at_ns),
-            from: time_of(finding.since_ns),
-            until: time_of(finding.since_ns),
+            from: time_of(finding.since.from_ns),
+            until: time_of(finding.since.until_ns),
             kind: EventKind::Finding(finding),
         }));
         all.sort_by_key(|event| event.at);

@@ -46,6 +46,7 @@ mod scenarios;
 mod score;
 mod shared_hosts;
 mod silent_keys;
+mod since;
 mod storage;
 mod telemetry;
 mod tenants;

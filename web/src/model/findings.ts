@@ -35,6 +35,9 @@ export function shortOf(finding: Finding): string {
   return `${leadOf(finding)}: ${first.name}${more > 0 ? ` or ${more} more` : ""}`;
 }
 
+/** What findings are ranked by: the share of job time that is lost, where it is known, else the severity. */
+export const priceOf = ({ lost_share, severity }: Finding): number => lost_share ?? severity;
+
 /** Rows of findings, worst first by the chosen measure; ties in the order of the program. */
 export function sortedFindings(findings: readonly Finding[], sort: FindingSort): number[] {
   const worth = (row: number): number => {
@@ -43,7 +46,7 @@ export function sortedFindings(findings: readonly Finding[], sort: FindingSort):
     if (sort === "since") return -finding.since_s;
     // A finding without suspects names nobody: it comes after all that do.
     if (sort === "suspects") return -(finding.suspects.length || Number.MAX_SAFE_INTEGER);
-    return finding[sort];
+    return sort === "severity" ? priceOf(finding) : finding[sort];
   };
   return findings.map((_, row) => row).sort((a, b) => worth(b) - worth(a) || a - b);
 }

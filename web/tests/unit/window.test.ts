@@ -127,7 +127,7 @@ describe("other figures of a window", () => {
     expect([...incidentsByDevice(fabric).values()].flat().length).toBe(2);
   });
   it("marks are faults, repairs and findings on the observed time, later ones at its end", () => {
-    const payload = diagnosisReport() as { runs: Record<string, unknown>[] };
+    const payload = diagnosisReport();
     const [run] = payload.runs;
     const observed_ps = 90e12;
     const incidents = {

@@ -36,7 +36,8 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun) -> Option<Value> {
     let about = accused.iter().find(|(_, ranks)| !ranks.is_empty()).or_else(|| accused.first());
     let finding = about.map(|(row, _)| *row);
     let accused = about.map_or_else(Vec::new, |(_, ranks)| ranks.clone());
-    let since_ns = accusation.map_or(0, |finding| finding.since_ns);
+    // What was sent before the fault began for sure would water its traces down.
+    let since_ns = accusation.map_or(0, |finding| finding.since.until_ns);
     let chain = chain::Chain::of(run, since_ns, finding, &accused);
     let mut section = json!({
         "source": "simulated",
@@ -84,12 +85,15 @@ fn finding_value(
     let severity = if finding.severity.is_finite() { finding.severity.max(0.0) } else { 1.0 };
     json!({
         "at_s": seconds(finding.at_ns),
-        "since_s": seconds(finding.since_ns),
+        "since_s": seconds(finding.since.from_ns),
+        "since_until_s": seconds(finding.since.until_ns),
         "syndrome": finding.syndrome.name(),
         "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
         "suspects": suspects.collect::<Vec<_>>(),
         "confidence": finding.confidence.clamp(0.0, 1.0),
         "severity": severity,
+        "lost_s": finding.cost.map(|cost| cost.lost_ns / 1e9),
+        "lost_share": finding.cost.map(|cost| cost.share),
         "evidence": evidence.collect::<Vec<_>>(),
         "advice": finding.advice,
         "actions": actions,

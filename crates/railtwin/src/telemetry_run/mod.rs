@@ -5,7 +5,8 @@
 //! queue pairs in every state that faults bring the network into.
 //!
 //! * [`packets`]: what packets told; [`states`]: those states; [`traffic`]: what queue pairs and ranks of rings took, for the page;
-//!   [`moment`]: the operations of one step.
+//!   [`moment`]: the operations of one step; [`cost`]: what findings cost the job.
+pub mod cost;
 pub mod moment;
 pub mod packets;
 pub mod states;
@@ -36,6 +37,7 @@ use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
 use crate::watch::{IDLE_S, Rhythm, Watch};
 use crate::wiring::plan_of;
+use cost::StepTimes;
 use moment::{Moment, Turn};
 use packets::PacketWatch;
 use traffic::Traffic;
@@ -171,7 +173,7 @@ fn replayed(
     asked: u64,
 ) -> Result<TelemetryRun, Error> {
     let case = &resolved.case;
-    let base = without_faults(case);
+    let base = states::without_faults(case);
     let engine = engine_of(resolved);
     let log = base.as_ref().map(|base| engine.run(base, simulation.chosen));
     let log: &RunLog = log.as_ref().unwrap_or(&simulation.log);
@@ -250,6 +252,9 @@ fn told_by_packets(
     }
     let findings = watch.joined();
     let (steps, stuck) = (watch.told.steps(), watch.told.is_stuck());
+    let ended = steps_of(&case.work.jobs[job], &log.times);
+    let ns = |at: SimTime| at.ps() / 1_000;
+    gathered.steps = ended.iter().take(steps as usize).map(|step| (ns(step.1), ns(step.2))).collect();
     let span_ns = [watch.told.start_ns(), (watch.now * 1e9) as u64];
     Ok(gathered.done(
         (resolved, spec),
@@ -276,6 +281,8 @@ struct Gathered {
     moment: Moment,
     seen: [u64; 2],
     full: [bool; 4],
+    /// Begins and ends of the steps that ended.
+    steps: Vec<(u64, u64)>,
     warnings: Vec<String>,
 }
 
@@ -288,6 +295,7 @@ impl Gathered {
             moment: Moment::default(),
             seen: [0; 2],
             full: [false; 4],
+            steps: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -306,7 +314,7 @@ impl Gathered {
         mut self,
         (resolved, spec): (&Resolved, &TelemetrySpec),
         directory: Directory,
-        findings: Vec<Finding>,
+        mut findings: Vec<Finding>,
         (steps, stuck): (u64, bool),
         span_ns: [u64; 2],
         source: &'static str,
@@ -318,6 +326,7 @@ impl Gathered {
         if stuck {
             self.warnings.push(format!("telemetry ends in step {steps}, in which the job stands still"));
         }
+        StepTimes::new(self.steps, stuck.then_some(span_ns[1])).price(&mut findings);
         let safeguard = Safeguard::of_cluster(resolved.case.fabric.hosts().len());
         TelemetryRun {
             actions: actions_of(&findings, &directory, &safeguard),
@@ -351,8 +360,11 @@ fn watched(
     let mut gathered = Gathered { warnings, ..Gathered::from(start_ns, steps) };
     let mut ends_at = f64::INFINITY;
     while watch.replay.steps() < steps && watch.now < ends_at {
-        let step = watch.replay.steps();
+        let (step, begin_ns) = (watch.replay.steps(), (watch.now * 1e9) as u64);
         let (progress, told) = watch.turn();
+        if watch.replay.steps() > step {
+            gathered.steps.push((begin_ns, watch.batch.until_ns));
+        }
         if progress == Progress::Stuck && ends_at == f64::INFINITY {
             ends_at = watched_until(case, job, watch.now);
         }
@@ -371,25 +383,6 @@ fn watched(
     let ended = (watch.replay.steps(), stuck);
     let span_ns = [start_ns, (watch.now * 1e9) as u64];
     gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source)
-}
-
-/// The case without anything wrong; none where nothing is.
-fn without_faults(case: &Case) -> Option<Case> {
-    let troubles = &case.packets.troubles;
-    if case.faults.is_empty()
-        && case.impairments.is_empty()
-        && case.rank_faults.is_empty()
-        && troubles.is_empty()
-    {
-        return None;
-    }
-    let mut base = case.clone();
-    base.faults.clear();
-    base.impairments.clear();
-    base.rank_faults.clear();
-    base.truths.clear();
-    base.packets.troubles.clear();
-    Some(base)
 }
 
 /// Adds the records of a batch to those that are kept, table by table while there is room.
