@@ -151,6 +151,7 @@ function findings() {
         {
             at_s: 14.1,
             since_s: 12.4,
+            since_until_s: 13.2,
             syndrome: "communication-slow",
             faults: ["slow", "lossy"],
             suspects: [
@@ -170,6 +171,8 @@ function findings() {
             ],
             confidence: 0.96,
             severity: 0.38,
+            lost_s: 11.75,
+            lost_share: 0.25,
             evidence: [
                 {
                     table: "messages",

@@ -190,7 +190,8 @@ fn data(told: &Diagnosed) -> Value {
     let finding = |finding: &Finding| {
         json!({
             "at_ns": finding.at_ns,
-            "since_ns": finding.since_ns,
+            "since_from_ns": finding.since.from_ns,
+            "since_until_ns": finding.since.until_ns,
             "syndrome": finding.syndrome.name(),
             "accuses": finding.accuses(),
             "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
@@ -199,6 +200,8 @@ fn data(told: &Diagnosed) -> Value {
             }).collect::<Vec<_>>(),
             "confidence": finding.confidence,
             "severity": finding.severity,
+            "time_lost_s": finding.cost.map(|cost| cost.lost_ns / 1e9),
+            "time_lost_share": finding.cost.map(|cost| cost.share),
             "evidence": finding.evidence.iter().map(|line| json!({
                 "table": line.table, "what": line.what, "value": line.value, "expected": line.expected,
                 "unit": line.unit,

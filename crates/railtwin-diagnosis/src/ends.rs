@@ -11,7 +11,7 @@
 //! only reports of the first [`WAVE_NS`] count, and what is reported of hosts that had lost somebody else follows.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Time from the first error on within which reports are of the same cause: a queue pair of NCCL gives up after seconds,
 /// and one that lost its peer because of that needs as long again.
@@ -275,12 +275,13 @@ impl<'a> Graph<'a> {
         let share = confidence / components.len().max(1) as f64;
         Finding {
             at_ns,
-            since_ns: at_ns,
+            since: Since::at(at_ns),
             syndrome: Syndrome::Unreachable,
             faults: vec![FaultKind::Down, FaultKind::Lossy, FaultKind::Crash],
             suspects: components.into_iter().map(|component| Suspect { component, share }).collect(),
             confidence,
             severity: 1.0,
+            cost: None,
             evidence: Vec::new(),
             advice: String::new(),
         }

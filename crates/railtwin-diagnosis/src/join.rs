@@ -390,7 +390,7 @@ fn merge(known: &mut Finding, finding: &Finding, mut suspects: Vec<Suspect>) {
     let mut faults = better.clone();
     faults.extend(other.iter().filter(|fault| !better.contains(fault)));
     known.faults = faults;
-    known.since_ns = known.since_ns.min(finding.since_ns);
+    known.since = known.since.earlier(finding.since);
     known.severity = known.severity.max(finding.severity);
     known.evidence.extend(finding.evidence.iter().cloned());
     // Who knows which fault it is knows what to do about it.

@@ -65,6 +65,7 @@ mod tests {
         let like = |name: &str, fault: FaultKind| Finding {
             faults: vec![fault, FaultKind::Slow],
             severity: 0.5,
+            cost: None,
             evidence: vec![line("baseline")],
             ..finding(Syndrome::CommunicationSlow, &host(name))
         };

@@ -20,13 +20,13 @@ pub(crate) fn place(places: &Places<'_>, findings: Vec<Finding>) -> Vec<Finding>
         .partition(|(_, job, _)| job.is_some());
     for (row, job, finding) in open {
         let takes = |(_, of, known): &&mut (usize, Option<u32>, Finding)| {
-            let at_once = known.since_ns <= finding.at_ns && finding.since_ns <= known.at_ns;
+            let at_once = known.since.from_ns <= finding.at_ns && finding.since.from_ns <= known.at_ns;
             let placed = of.is_none() && of_traffic(known) && meets_job(places, known, job);
             at_once && (*of == job || placed)
         };
         match kept.iter_mut().find(takes) {
             Some((_, _, known)) => {
-                known.since_ns = known.since_ns.min(finding.since_ns);
+                known.since = known.since.earlier(finding.since);
                 known.severity = known.severity.max(finding.severity);
                 known.evidence.extend(finding.evidence);
             }

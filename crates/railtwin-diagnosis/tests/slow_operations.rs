@@ -6,7 +6,7 @@ use railtwin_diagnosis::join::{Places, join};
 use railtwin_diagnosis::slow::communicators::unplaced;
 use railtwin_diagnosis::{Diagnosis, Settings, SlowRanks};
 use railtwin_records::{
-    Batch, Component, Directory, Finding, HostInfo, OperationShape, RankInfo, Suspect, Syndrome,
+    Batch, Component, Directory, Finding, HostInfo, OperationShape, RankInfo, Since, Suspect, Syndrome,
 };
 
 /// One ring of 16 ranks over 16 hosts, of which every operation begins when its last rank has come.
@@ -136,7 +136,7 @@ fn a_slow_transfer_is_told_once_and_nobody_is_named() {
     assert!((1.1..1.3).contains(&(evidence.value / evidence.expected)), "{evidence:?}");
     // Half a window of operations, each of about a second.
     assert!((4.0..20.0).contains(&after(&ring, 40, finding)), "{}", after(&ring, 40, finding));
-    let since = finding.since_ns as f64 - ring.batches()[39].until_ns as f64;
+    let since = finding.since.from_ns as f64 - ring.batches()[39].until_ns as f64;
     assert!(since.abs() < 2e9, "{since}");
 }
 
@@ -232,22 +232,22 @@ fn what_places_it_takes_it_over_and_another_time_or_place_does_not() {
     let ring = Ring { slower: vec![(40, 1.2)], ..Ring::default() };
     let (directory, open) = (ring.directory(), ring.found().remove(0));
     let places = Places { directory: &directory, fabric: None };
-    let of = |nic: &str, syndrome: Syndrome, since_ns: u64| Finding {
-        at_ns: since_ns + 5_000_000_000,
-        since_ns,
+    let of = |nic: &str, syndrome: Syndrome, since: Since| Finding {
+        at_ns: since.until_ns + 5_000_000_000,
+        since,
         syndrome,
         suspects: vec![Suspect { component: Component::Nic(nic.into()), share: 1.0 }],
         confidence: 0.9,
         evidence: Vec::new(),
         ..open.clone()
     };
-    let here = of("host-3/nic-0", Syndrome::CommunicationSlow, open.since_ns);
+    let here = of("host-3/nic-0", Syndrome::CommunicationSlow, open.since);
     let joined = join(&places, &[open.clone(), here.clone()]);
     assert_eq!((joined.len(), &joined[0].suspects), (1, &here.suspects), "{joined:#?}");
     assert_eq!(joined[0].evidence, open.evidence);
-    let counted = of("host-3/nic-0", Syndrome::Counter, open.since_ns);
+    let counted = of("host-3/nic-0", Syndrome::Counter, open.since);
     assert_eq!(join(&places, &[counted, open.clone()]).len(), 1);
-    let elsewhere = of("host-77/nic-0", Syndrome::CommunicationSlow, open.since_ns);
+    let elsewhere = of("host-77/nic-0", Syndrome::CommunicationSlow, open.since);
     assert_eq!(join(&places, &[open.clone(), elsewhere]).len(), 2);
     let later = of("host-3/nic-0", Syndrome::CommunicationSlow, open.at_ns + 1);
     assert_eq!(join(&places, &[open.clone(), later]).len(), 2);

@@ -156,13 +156,60 @@ pub struct Evidence {
     pub unit: &'static str,
 }
 
+/// The interval in which something began, in nanoseconds on the clock of the telemetry.
+///
+/// It runs from the begin of the last window (or reading) that was still normal to the end of the first one that was not:
+/// a fault at the end of a window need not show in it. `from_ns` is 0 where records show no normal time before; both are
+/// 0 where nothing tells a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Since {
+    /// It began at this time at the earliest.
+    pub from_ns: u64,
+    /// It began by this time.
+    pub until_ns: u64,
+}
+
+impl Since {
+    /// The interval from one time to another.
+    pub const fn between(from_ns: u64, until_ns: u64) -> Self {
+        Self { from_ns, until_ns }
+    }
+
+    /// A moment that records state.
+    pub const fn at(ns: u64) -> Self {
+        Self { from_ns: ns, until_ns: ns }
+    }
+
+    /// Of two intervals the one that ends first: what is seen first began first. One that tells no time is none.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        let nothing = Self::default();
+        let is_earlier = (other.until_ns, other.from_ns) < (self.until_ns, self.from_ns);
+        if self == nothing || is_earlier && other != nothing { other } else { self }
+    }
+
+    /// The one of several that ends first; `at_ns` as a moment where there is none.
+    pub fn earliest(all: impl Iterator<Item = Self>, at_ns: u64) -> Self {
+        all.reduce(Self::earlier).unwrap_or(Self::at(at_ns))
+    }
+}
+
+/// What a fault costs a job: time lost against the state before it, measured by the steps that telemetry saw.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost {
+    /// Nanoseconds that steps took longer than those before the fault, up to the end of observation.
+    pub lost_ns: f64,
+    /// Share of the job's time since the fault that is lost, 0..1: 1 − mean step before over mean step after.
+    pub share: f64,
+}
+
 /// What diagnosis has found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
     /// When it was found, on the clock of the telemetry.
     pub at_ns: u64,
     /// When what it is about began, as far as records tell.
-    pub since_ns: u64,
+    pub since: Since,
     /// What is seen.
     pub syndrome: Syndrome,
     /// Faults that would look like this, the likeliest first; empty where nothing tells.
@@ -172,8 +219,11 @@ pub struct Finding {
     pub suspects: Vec<Suspect>,
     /// Confidence that the fault is within the suspects, 0..1.
     pub confidence: f64,
-    /// How much it costs: share of the step or of the operation by which it slows; 1 for what stands still.
+    /// How far records deviate: share of the time of a message, operation or step that is beyond what is usual; 1 for
+    /// what stands still. No cost: a message may be slow at no cost to the job.
     pub severity: f64,
+    /// What it costs the job; none where steps of the job are not known before and after it.
+    pub cost: Option<Cost>,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
     /// What would tell the suspects apart, or what is missing; empty where nothing is.
@@ -183,6 +233,11 @@ pub struct Finding {
 impl Finding {
     /// Confidence from which a finding accuses; below it, it asks for more evidence.
     pub const ACCUSATION: f64 = 0.5;
+
+    /// What findings are ranked by: the share of job time that is lost, where it is known, else the severity.
+    pub fn weight(&self) -> f64 {
+        self.cost.map_or(self.severity, |cost| cost.share)
+    }
 
     /// Whether it accuses: it names somebody, with confidence, and is no collision.
     pub fn accuses(&self) -> bool {

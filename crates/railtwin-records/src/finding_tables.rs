@@ -1,6 +1,6 @@
 //! Findings, actions and ground truth as tables of a run folder.
 use crate::fault::Truth;
-use crate::finding::{Action, Component, Evidence, Finding, Suspect};
+use crate::finding::{Action, Component, Cost, Evidence, Finding, Suspect};
 use crate::table::{Column, Table};
 
 /// The tables `findings`, `suspects`, `evidence` and `proposals`; rows of the last three name their finding.
@@ -11,15 +11,21 @@ pub fn tables(findings: &[Finding], actions: &[Action]) -> Vec<Table> {
     };
     let faults =
         |finding: &Finding| finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>().join(" ");
+    let cost = |value: &dyn Fn(&Cost) -> f64| -> Vec<f64> {
+        findings.iter().map(|finding| finding.cost.as_ref().map_or(f64::NAN, value)).collect()
+    };
     let found = Table::new(
         "findings",
         vec![
             Column::u64("at_ns", findings.iter().map(|finding| finding.at_ns).collect()),
-            Column::u64("since_ns", findings.iter().map(|finding| finding.since_ns).collect()),
+            Column::u64("since_from_ns", findings.iter().map(|finding| finding.since.from_ns).collect()),
+            Column::u64("since_until_ns", findings.iter().map(|finding| finding.since.until_ns).collect()),
             text("syndrome", &|finding| finding.syndrome.name().to_owned()),
             text("faults", &faults),
             Column::f64("confidence", findings.iter().map(|finding| finding.confidence).collect()),
             Column::f64("severity", findings.iter().map(|finding| finding.severity).collect()),
+            Column::f64("time_lost_s", cost(&|cost| cost.lost_ns / 1e9)),
+            Column::f64("time_lost_share", cost(&|cost| cost.share)),
             text("advice", &|finding| finding.advice.clone()),
         ],
     );
@@ -86,19 +92,20 @@ pub fn faults(truths: &[Truth]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ActionKind, FaultKind, Syndrome};
+    use crate::{ActionKind, FaultKind, Since, Syndrome};
 
     #[test]
     fn parts_name_their_finding() {
         let suspect = |name: &str| Suspect { component: Component::Host(name.into()), share: 0.5 };
         let finding = |suspects: Vec<Suspect>| Finding {
             at_ns: 2,
-            since_ns: 1,
+            since: Since::between(0, 1),
             syndrome: Syndrome::Crash,
             faults: vec![FaultKind::Crash, FaultKind::Hang],
             suspects,
             confidence: 1.0,
             severity: 1.0,
+            cost: None,
             evidence: Vec::new(),
             advice: String::new(),
         };
@@ -113,6 +120,6 @@ mod tests {
         let rows: Vec<(&str, usize)> = all.iter().map(|table| (table.name.as_str(), table.rows())).collect();
         assert_eq!(rows, [("findings", 2), ("suspects", 2), ("evidence", 0), ("proposals", 1)]);
         assert_eq!(all[1].columns[0], Column::u32("finding", vec![1, 1]));
-        assert_eq!(all[0].columns[3], Column::coded("faults", ["crash hang", "crash hang"]));
+        assert_eq!(all[0].columns[4], Column::coded("faults", ["crash hang", "crash hang"]));
     }
 }

@@ -26,7 +26,7 @@ pub use directory::{
     CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
 };
 pub use fault::{FaultCause, FaultKind, Truth};
-pub use finding::{Action, ActionKind, Component, Evidence, Finding, Suspect, Syndrome};
+pub use finding::{Action, ActionKind, Component, Cost, Evidence, Finding, Since, Suspect, Syndrome};
 pub use observation::Observation;
 pub use table::{Column, ColumnData, Table};
 pub use telemetry::{

@@ -93,23 +93,53 @@ pub const TABLES: &[TableDoc] = &[
     },
     TableDoc {
         name: "incidents",
-        row: "one fault or repair that acted, or what a job noticed of it",
+        row: "one event on the run's clock, in order of time: a fault or repair that acted, what a job noticed of it, begin \
+              and end of an injected fault, or a finding",
         columns: &[
             ("at_ps", "u64", "when"),
-            ("cable", "text", "cable that it happened to; empty for what happened to a job"),
-            ("job", "text", "job that it happened to; empty for what happened to a cable"),
+            ("cable", "text", "cable that it happened to; empty for what happened to something else"),
+            (
+                "job",
+                "text",
+                "job that it happened to, or that of the rank; empty for what happened to something else",
+            ),
             (
                 "device",
                 "text",
-                "switch whose buffer filled, or NIC or switch that a pause kept from sending on the cable; else empty",
+                "switch whose buffer filled, or NIC or switch that a pause kept from sending on the cable; \
+                 of a fault or finding its host, switch, NIC or GPU; else empty",
             ),
             (
                 "kind",
                 "text",
                 "down or up of a cable; of a job stalled (a queue pair lost packets), resumed (none waits), halted (one died); \
                  of a link paused (for longer than the watchdog allows); \
-                 of a switch filled (more of its buffer than the alarm allows)",
+                 of a switch filled (more of its buffer than the alarm allows); \
+                 fault or fault-end: a row of faults begins or ends; finding: a row of findings",
             ),
+            (
+                "from_ps",
+                "u64",
+                "begin of the span that it is about: of a fault, or of the interval in which the cause of a finding began; \
+                 else at_ps",
+            ),
+            ("until_ps", "u64", "end of that span; 2^64-1 for a fault that stays"),
+            (
+                "component_kind",
+                "text",
+                "kind of the component: as in faults and suspects; empty for a job's incident",
+            ),
+            (
+                "component",
+                "text",
+                "the component: of a finding its likeliest suspect; empty where there is none",
+            ),
+            (
+                "fault",
+                "text",
+                "kind of the fault, or the kinds that a finding considers with spaces between; empty for incidents",
+            ),
+            ("observed", "u32", "1 = at_ps lies within the observed time: the engine's run and telemetry"),
         ],
     },
     TableDoc {
@@ -435,11 +465,35 @@ pub const TABLES: &[TableDoc] = &[
         row: "one thing that diagnosis found",
         columns: &[
             ("at_ns", "u64", "when it was found"),
-            ("since_ns", "u64", "when it began, as far as records tell"),
+            (
+                "since_from_ns",
+                "u64",
+                "it began at this time at the earliest: the begin of the last normal window; 0 where records show none",
+            ),
+            (
+                "since_until_ns",
+                "u64",
+                "it began by this time: the end of the first window that was not normal",
+            ),
             ("syndrome", "text", "communication-slow, non-communication-hang, collision, …"),
             ("faults", "text", "faults that would look like this, the likeliest first, with spaces between"),
             ("confidence", "f64", "that the fault is within the suspects, 0..1"),
-            ("severity", "f64", "share of the step or operation that it costs; 1 for what stands still"),
+            (
+                "severity",
+                "f64",
+                "how far records deviate: share of the time of a message, operation or step beyond what is usual; \
+                 1 for what stands still",
+            ),
+            (
+                "time_lost_s",
+                "f64",
+                "seconds that steps took longer than those before it; NaN where steps before or after are not known",
+            ),
+            (
+                "time_lost_share",
+                "f64",
+                "the cost: share of the job's time since it began that is lost against the state before; NaN likewise",
+            ),
             ("advice", "text", "what would tell the suspects apart, or what is missing"),
         ],
     },

@@ -56,6 +56,7 @@ pub mod diagnosis_page;
 pub mod engines;
 pub mod error;
 pub mod estimate;
+pub mod events;
 pub mod exposed;
 pub mod fault_states;
 pub mod faults;

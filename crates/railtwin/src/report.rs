@@ -1,6 +1,6 @@
 //! The report: the page with the data of one or two runs in it.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{ActionRow, BundleTable, Case, Incident, IncidentKind, RunLog};
+use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
 use railtwin_records::Table;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
@@ -12,12 +12,13 @@ use crate::columns::PageTable;
 use crate::control_page::control;
 use crate::diagnosis_page::diagnosis;
 use crate::error::Error;
+use crate::events::Events;
 use crate::exposed::axis_name;
 use crate::figures::declared::tell;
 use crate::life::Life;
 use crate::map::Map;
 use crate::moves::Moves;
-use crate::paths::{Paths, switch_name, words};
+use crate::paths::Paths;
 use crate::simulate::{Simulation, mean_step};
 use crate::telemetry_run::TelemetryRun;
 use crate::{balance, link_bins, packet_page, progress};
@@ -93,13 +94,15 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let jobs: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
     let mut figures = json!(info.figures);
     tell(&mut figures);
+    let events = Events::of(case, simulation, input.telemetry);
     let mut payload = json!({
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
         "headline": info.headline, "evidence": info.evidence, "warnings": info.warnings, "figures": figures,
-        "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64, "facts": facts,
+        "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64,
+        "observed_ps": events.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
-        "incidents": incidents(case, log),
+        "incidents": events.page(case, log),
         "jobs": jobs, "steps": progress::steps(&simulation.replicates[simulation.chosen as usize]),
         "balance": balance::page(case, &by_tier(case, log, input.flows)),
     });
@@ -124,7 +127,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     if let Some(packets) = &log.packets {
         payload["packets"] = packet_page::packets(case, log, packets, &link_rows);
     }
-    if let Some(diagnosis) = input.telemetry.and_then(|run| diagnosis(case, run, log.end)) {
+    if let Some(diagnosis) = input.telemetry.and_then(|run| diagnosis(case, run)) {
         payload["diagnosis"] = diagnosis;
     }
     if let Some(life) = input.life {
@@ -190,32 +193,6 @@ fn timeline(case: &Case, log: &RunLog) -> Value {
         .f64("start_ps", &spans.iter().map(|span| span.1 as f64).collect::<Vec<_>>())
         .f64("end_ps", &spans.iter().map(|span| span.2 as f64).collect::<Vec<_>>())
         .f64("bytes", &spans.iter().map(|span| span.3).collect::<Vec<_>>())
-        .finish()
-}
-
-/// Faults, each at the switch of its cable; pauses at the switch that was told to stop, or told its NIC to; and what
-/// jobs noticed, which is at no device.
-fn incidents(case: &Case, log: &RunLog) -> Value {
-    let fabric = &case.fabric;
-    let device = |incident: &Incident| match incident.kind {
-        IncidentKind::Down(cable) | IncidentKind::Up(cable) => {
-            fabric.device_name(fabric.target(cable.forward()))
-        }
-        IncidentKind::Paused(link) => {
-            let ends = [fabric.source(link), fabric.target(link)];
-            let switch = ends.into_iter().find(|&device| fabric.switch_row(device).is_some());
-            switch.map_or_else(String::new, |device| fabric.device_name(device))
-        }
-        IncidentKind::Filled(row) => switch_name(fabric, row),
-        _ => String::new(),
-    };
-    let devices: Vec<String> = log.incidents.iter().map(device).collect();
-    let what: Vec<String> = log.incidents.iter().map(|incident| words(case, incident)).collect();
-    PageTable::new(devices.len())
-        .f64("at_ps", &log.incidents.iter().map(|incident| incident.at.ps() as f64).collect::<Vec<_>>())
-        .text("device", devices.iter().map(String::as_str))
-        .text("what", what.iter().map(String::as_str))
-        .text("kind", log.incidents.iter().map(|fault| fault.kind.name()))
         .finish()
 }
 

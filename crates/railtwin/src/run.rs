@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::capacity::Capacities;
 use crate::engines::engine_of;
 use crate::error::Error;
+use crate::events::Events;
 use crate::life::{Followed, Life, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
@@ -247,7 +248,7 @@ impl Run {
             tables::exposed_table(case, &simulation.replicates[simulation.chosen as usize]),
             tables::operations(case, log, 0..case.work.operations),
             tables::links(case, log, &capacities, &tables::flows_by_link(case, &self.flows)),
-            tables::incidents(case, log),
+            Events::of(case, simulation, self.telemetry.as_ref()).table(case),
             tables::actions(case, &self.decisions()),
         ];
         if !case.truths.is_empty() {

@@ -1,6 +1,6 @@
 //! The tables of a run folder, from a simulation.
 use railtwin_engine::lower::FlowPath;
-use railtwin_engine::{ActionRow, Case, Incident, IncidentKind, RunLog};
+use railtwin_engine::{ActionRow, Case, RunLog};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId, PortRole};
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
@@ -169,33 +169,6 @@ pub fn flows_by_link(case: &Case, flows: &[FlowPath]) -> Vec<u32> {
         count[link.index()] += 1;
     }
     count
-}
-
-/// Faults that acted, and what jobs noticed of them.
-pub fn incidents(case: &Case, log: &RunLog) -> Table {
-    let cable = |incident: &Incident| {
-        incident.kind.cable().map_or_else(String::new, |cable| case.fabric.cable_name(cable))
-    };
-    let names: Vec<String> = log.incidents.iter().map(cable).collect();
-    let device = |incident: &Incident| match incident.kind {
-        IncidentKind::Paused(link) => case.fabric.device_name(case.fabric.source(link)),
-        IncidentKind::Filled(row) => crate::paths::switch_name(&case.fabric, row),
-        _ => String::new(),
-    };
-    let devices: Vec<String> = log.incidents.iter().map(device).collect();
-    let job = |incident: &Incident| {
-        incident.kind.job().map_or("", |job| case.work.jobs[job as usize].name.as_str())
-    };
-    Table::new(
-        "incidents",
-        vec![
-            Column::u64("at_ps", log.incidents.iter().map(|incident| incident.at.ps()).collect()),
-            Column::coded("cable", names.iter().map(String::as_str)),
-            Column::coded("job", log.incidents.iter().map(job)),
-            Column::coded("device", devices.iter().map(String::as_str)),
-            Column::coded("kind", log.incidents.iter().map(|incident| incident.kind.name())),
-        ],
-    )
 }
 
 /// What controllers decided, in the order in which they stand.

@@ -37,8 +37,8 @@ fn told(findings: &[Finding]) -> Vec<(String, f64)> {
                 format!("{} {} {:.6}", one.component.kind(), one.component.name(), one.share)
             };
             let suspects: Vec<String> = finding.suspects.iter().map(suspect).collect();
-            let (name, at, since) = (finding.syndrome.name(), finding.at_ns, finding.since_ns);
-            (format!("{name} at {at} since {since}: {}", suspects.join(", ")), finding.confidence)
+            let (name, at, since) = (finding.syndrome.name(), finding.at_ns, finding.since);
+            (format!("{name} at {at} since {since:?}: {}", suspects.join(", ")), finding.confidence)
         })
         .collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));

@@ -128,7 +128,7 @@ fn operations_of_healthy_hours_ask_for_probes_only_while_others_traffic_is_met()
     println!("{} visits of others' traffic, {} findings in 10 hours", visits.len(), findings.len());
     for finding in &findings {
         assert!(finding.suspects.is_empty(), "{finding:#?}");
-        let (from, until) = (finding.since_ns, finding.at_ns);
+        let (from, until) = (finding.since.from_ns, finding.at_ns);
         assert!(visits.iter().any(|visit| visit.from_ns <= until && from <= visit.until_ns), "{finding:#?}");
     }
     assert!(findings.len() <= visits.len(), "{findings:#?}");

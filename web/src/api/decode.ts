@@ -88,6 +88,8 @@ function decodeRun(value: unknown, at: string): Run {
   const links = decodeLinks(run["links"], devices.rows, `${at}.links`);
   const duration = finite(run, "duration_ps", at);
   if (duration < 0) refuse(`${at}.duration_ps`, duration, "0 or more");
+  const observed = run["observed_ps"] === undefined ? duration : finite(run, "observed_ps", at);
+  if (observed < duration) refuse(`${at}.observed_ps`, observed, "duration_ps or more");
   const jobs = run["jobs"] === undefined ? [] : list(run, "jobs", at, textItem);
   const section = <T>(key: string, decode: (value: unknown, place: string) => T): T | null =>
     optional(run[key], `${at}.${key}`, decode);
@@ -109,6 +111,7 @@ function decodeRun(value: unknown, at: string): Run {
     exposed: list(run, "exposed", at, decodeExposed),
     seeds: list(run, "seeds", at, decodeSeed),
     duration_ps: duration,
+    observed_ps: observed,
     facts: list(run, "facts", at, decodeFact),
     devices,
     links,

@@ -68,11 +68,18 @@ function decodeFinding(value: unknown, at: string): Finding {
   return {
     at_s: finite(from, "at_s", at),
     since_s: finite(from, "since_s", at),
+    since_until_s: finite(
+      from,
+      from["since_until_s"] === undefined ? "since_s" : "since_until_s",
+      at,
+    ),
     syndrome: text(from, "syndrome", at),
     faults: list(from, "faults", at, textItem),
     suspects: list(from, "suspects", at, decodeSuspect),
     confidence: part(from, "confidence", at),
     severity: atLeast0(from, "severity", at),
+    lost_s: from["lost_s"] === undefined ? null : finiteOrNull(from, "lost_s", at),
+    lost_share: from["lost_share"] === undefined ? null : finiteOrNull(from, "lost_share", at),
     evidence: list(from, "evidence", at, decodeEvidence),
     advice: text(from, "advice", at),
     actions: list(from, "actions", at, decodeAction),

@@ -52,15 +52,21 @@ export interface ProposedAction {
 /** Times are seconds on the clock of the telemetry, whose first record is at 0. */
 export interface Finding {
   at_s: number;
+  /** The cause began between these two times. */
   since_s: number;
+  since_until_s: number;
   syndrome: string;
   /** Faults that would look like this, the likeliest first. */
   faults: string[];
   /** The likeliest first; empty: not enough evidence. */
   suspects: Suspect[];
   confidence: number;
-  /** Share of the step or operation that it costs; 1 for what stands still. */
+  /** How far records deviate: share of the time of a message, operation or step beyond what is usual; 1 for what stands
+   * still. */
   severity: number;
+  /** The cost: time that the job lost against the state before, and its share of the time since; null: not known. */
+  lost_s: number | null;
+  lost_share: number | null;
   evidence: Evidence[];
   advice: string;
   actions: ProposedAction[];

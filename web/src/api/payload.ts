@@ -69,6 +69,7 @@ export interface WireRun {
   exposed: Exposed[];
   seeds: SeedResult[];
   duration_ps: number;
+  observed_ps?: number;
   facts: Fact[];
   devices: WireTable;
   links: WireTable;
@@ -433,7 +434,10 @@ export interface Run {
   figures: Figure[];
   exposed: Exposed[];
   seeds: SeedResult[];
+  /** End of the last operation of the engine's run. */
   duration_ps: Ps;
+  /** End of what the run observed: the engine's run and telemetry; the page's time runs from 0 to here. */
+  observed_ps: Ps;
   facts: Fact[];
   devices: Devices;
   links: Links;

@@ -1,8 +1,8 @@
 // Findings in order and in words, truths beside them, and where their suspects stand on the map.
-import type { DeviceRow, Diagnosis, Finding, Suspect, Truth } from "../api/payload";
+import type { DeviceRow, Diagnosis, Finding, Run, Suspect, Truth } from "../api/payload";
 import { kindOf, linksAt, endsOf, type Fabric } from "./fabric";
 import type { FindingSort } from "./page_state";
-import type { Tick } from "./throughput";
+import { ticksOf, type Tick } from "./throughput";
 
 /** What is seen, as the beginning of a sentence. */
 const LEADS: Record<string, string> = {
@@ -35,6 +35,9 @@ export function shortOf(finding: Finding): string {
   return `${leadOf(finding)}: ${first.name}${more > 0 ? ` or ${more} more` : ""}`;
 }
 
+/** What findings are ranked by: the share of job time that is lost, where it is known, else the severity. */
+export const priceOf = ({ lost_share, severity }: Finding): number => lost_share ?? severity;
+
 /** Rows of findings, worst first by the chosen measure; ties in the order of the program. */
 export function sortedFindings(findings: readonly Finding[], sort: FindingSort): number[] {
   const worth = (row: number): number => {
@@ -43,7 +46,7 @@ export function sortedFindings(findings: readonly Finding[], sort: FindingSort):
     if (sort === "since") return -finding.since_s;
     // A finding without suspects names nobody: it comes after all that do.
     if (sort === "suspects") return -(finding.suspects.length || Number.MAX_SAFE_INTEGER);
-    return finding[sort];
+    return sort === "severity" ? priceOf(finding) : finding[sort];
   };
   return findings.map((_, row) => row).sort((a, b) => worth(b) - worth(a) || a - b);
 }
@@ -57,6 +60,15 @@ export function findingTicks(diagnosis: Diagnosis | null, duration_ps: number): 
     if (at_ps < 0 || at_ps > duration_ps) return [];
     return [{ at_ps, text: `finding: ${shortOf(finding)}`, repair: false, label: "finding" }];
   });
+}
+
+/** Marks of a run on the page's time: faults, repairs and what jobs noticed, with their devices; then findings. */
+export function marksOf(run: Run): Tick[] {
+  const incidents = ticksOf(run).map((tick, row) => {
+    const device = run.incidents.device.at(row);
+    return { ...tick, text: device === "" ? tick.text : `${device}: ${tick.text}` };
+  });
+  return [...incidents, ...findingTicks(run.diagnosis, run.observed_ps)];
 }
 
 export interface TruthRow {

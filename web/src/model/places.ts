@@ -47,7 +47,7 @@ export function carried(fabric: Fabric, device: DeviceRow, values: Float32Array)
 
 /** What an incident is about: its words without what happened. */
 const subjectOf = (what: string): string =>
-  what.replace(/\s+(is |was )?(down|up|repaired|resumed|paused|filled)\b.*$/, "");
+  what.replace(/\s+(is |was )?(down|up|repaired|resumed|paused|filled|ended)\b.*$/, "");
 
 /** Devices that incidents name, with what is said of each. With a time window, incidents in it; before them, what had
  * gone wrong earlier and was still so. */

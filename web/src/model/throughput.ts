@@ -97,10 +97,11 @@ export function ticksOf(run: Run): Tick[] {
   return Array.from({ length: incidents.rows }, (_, row) => {
     const what = incidents.what.at(row);
     const kind = incidents.kind?.at(row) ?? what;
-    const repair = /\b(up|repaired|resumed)$/.test(kind);
+    const repair = /\b(up|repaired|resumed|fault-end)$/.test(kind);
     const word = /\b(stalled|resumed|halted|paused|filled)$/.exec(kind)?.[1];
     return {
-      at_ps: incidents.at_ps[row] ?? 0,
+      // A fault after the observed time stands at its end, as its words say.
+      at_ps: Math.min(incidents.at_ps[row] ?? 0, run.observed_ps),
       text: what,
       repair,
       label: word ?? (repair ? "repair" : "fault"),

@@ -70,10 +70,10 @@ describe("findings", () => {
   it("are sentences: what, who, since when, how bad, how sure", () => {
     expect(plain(sentenceOf(there(findings[1])))).toBe(
       "Messages are slow: leaf-0-1-r2p0 (78 %), leaf-0-1-r2p0:uplink-3 (13 %) or host-0-1-3/nic-2 (5 %). " +
-        "Since 12.4 s it costs 38 %; confidence 96 %.",
+        "Began between 12.4 s and 13.2 s; it costs 25 % of the job's time since (11.75 s); confidence 96 %.",
     );
     expect(plain(sentenceOf(there(findings[3])))).toBe(
-      "Probes take longer than their baseline: not enough evidence to name a suspect. Since 40.5 s it costs 3 %.",
+      "Probes take longer than their baseline: not enough evidence to name a suspect. Since 40.5 s; severity 3 %.",
     );
     const one = there(findings[0]);
     const alone = { ...one, suspects: one.suspects.slice(0, 1) };
@@ -109,16 +109,19 @@ describe("findings", () => {
   it("are lines of CSV in the order that is shown", () => {
     const lines = findingLines(findings, [3, 1]);
     expect(lines.length).toBe(3);
-    expect(lines[1]?.[2]).toBe("latency");
+    expect(lines[1]?.[3]).toBe("latency");
     expect(lines[2]).toEqual([
       14.1,
       12.4,
+      13.2,
       "communication-slow",
       "slow; lossy",
       "switch leaf-0-1-r2p0; cable leaf-0-1-r2p0:uplink-3; nic host-0-1-3/nic-2",
       "0.78; 0.13; 0.05",
       0.96,
       0.38,
+      11.75,
+      0.25,
       "Would tell them apart: probes through each uplink of the leaf, one at a time.",
       "probe leaf-0-1-r2p0; drain leaf-0-1-r2p0",
     ]);

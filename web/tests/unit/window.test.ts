@@ -6,11 +6,12 @@ import { laneSums } from "../../src/model/chain";
 import { byClass } from "../../src/model/distribution";
 import { buildFabric } from "../../src/model/fabric";
 import { activity, fitted, linkLoad } from "../../src/model/load";
+import { marksOf } from "../../src/model/findings";
 import { incidentsByDevice } from "../../src/model/places";
 import { queuesSeen, slowIn } from "../../src/model/queues";
 import { diagnosisReport } from "../diagnosis.mjs";
 import { packetReport } from "../packets.mjs";
-import { numbers, random, smallComparison, smallReport } from "../sample.mjs";
+import { numbers, random, smallComparison, smallReport, strings } from "../sample.mjs";
 
 function there<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new Error("not there");
@@ -124,6 +125,32 @@ describe("other figures of a window", () => {
     expect(at(1e12, 3e12)).toBe(2);
     expect(at(2.5e12, 3e12)).toBe(0);
     expect([...incidentsByDevice(fabric).values()].flat().length).toBe(2);
+  });
+  it("marks are faults, repairs and findings on the observed time, later ones at its end", () => {
+    const payload = diagnosisReport();
+    const [run] = payload.runs;
+    const observed_ps = 90e12;
+    const incidents = {
+      rows: 3,
+      columns: {
+        at_ps: numbers("f64", [12e12, 70e12, 95e12]),
+        device: strings(["", "leaf-0", ""]),
+        what: strings(["slow at cable c", "slow at switch s ended", "hang at rank job/0"]),
+        kind: strings(["fault", "fault-end", "fault"]),
+      },
+    };
+    const marks = marksOf(runOf({ ...payload, runs: [{ ...run, observed_ps, incidents }] }));
+    const words = marks.map(({ at_ps, repair, label }) => [at_ps, repair, label]);
+    expect(words.slice(0, 3)).toEqual([
+      [12e12, false, "fault"],
+      [70e12, true, "repair"],
+      [observed_ps, false, "fault"],
+    ]);
+    expect(marks[1]?.text).toBe("leaf-0: slow at switch s ended");
+    expect(words.slice(3).every(([, , label]) => label === "finding")).toBe(true);
+    expect(marks.length).toBeGreaterThan(3);
+    const short = { ...payload, runs: [{ ...run, observed_ps: 1 }] };
+    expect(() => runOf(short)).toThrow("observed_ps");
   });
   it("queues: the longest and the time paused within it; transfers that ran in it", () => {
     const run = runOf(packetReport());

@@ -1,7 +1,7 @@
 //! The delay matrix: time per byte of every queue pair beside that of its like (C4 section III-A, Fig. 7).
 use std::collections::BTreeMap;
 
-use railtwin_records::{Directory, MessageColumns, ProbeColumns};
+use railtwin_records::{Directory, MessageColumns, ProbeColumns, Since};
 
 use crate::robust::{median, spread};
 use crate::settings::Settings;
@@ -34,6 +34,8 @@ pub struct Cell {
     pub carried: f32,
     /// When the first of these began.
     pub since_ns: u64,
+    /// From the begin of the window before that to its end.
+    since: Since,
 }
 
 const EMPTY: Cell = Cell {
@@ -48,6 +50,7 @@ const EMPTY: Cell = Cell {
     streak: 0,
     carried: 0.0,
     since_ns: 0,
+    since: Since { from_ns: 0, until_ns: 0 },
 };
 
 impl Cell {
@@ -74,7 +77,9 @@ struct Group {
     flows: Vec<u32>,
     operations: u64,
     active: u64,
+    /// When the last two windows ended.
     judged_ns: u64,
+    before_ns: u64,
 }
 
 /// The matrix, a cell for every queue pair.
@@ -86,8 +91,8 @@ pub struct DelayMatrix {
     values: Vec<f64>,
     probed: Vec<f32>,
     probe_ratio: Vec<f32>,
-    /// When each was last probed without being slow.
-    probed_well_ns: Vec<u64>,
+    /// When each was last probed without being slow, and first with.
+    probed_since: Vec<Since>,
     probes: u64,
 }
 
@@ -149,6 +154,7 @@ impl DelayMatrix {
             }
             judged = true;
             let since = std::mem::replace(&mut group.judged_ns, now_ns);
+            let before = std::mem::replace(&mut group.before_ns, since);
             (group.operations, group.active) = (0, 0);
             self.values.clear();
             for &flow in &group.flows {
@@ -167,7 +173,9 @@ impl DelayMatrix {
                 cell.carried = cell.bytes as f32;
                 cell.ratio = if enough && center > 0.0 { (cost / center) as f32 } else { f32::NAN };
                 if enough && cost > least {
-                    cell.since_ns = if cell.streak == 0 { since } else { cell.since_ns };
+                    if cell.streak == 0 {
+                        (cell.since_ns, cell.since) = (since, Since::between(before, now_ns));
+                    }
                     cell.streak += 1;
                 } else {
                     cell.streak = 0;
@@ -188,12 +196,14 @@ impl DelayMatrix {
         self.values.extend(self.probed.iter().filter(|&&rate| rate > 0.0).map(|&rate| f64::from(rate)));
         let enough = self.values.len() >= LIKE;
         let center = median(&mut self.values).unwrap_or_default();
-        self.probed_well_ns.resize(self.probed.len(), 0);
-        let rows = self.probe_ratio.iter_mut().zip(&self.probed).zip(&mut self.probed_well_ns);
-        for ((ratio, &rate), well_ns) in rows {
+        self.probed_since.resize(self.probed.len(), Since::default());
+        let rows = self.probe_ratio.iter_mut().zip(&self.probed).zip(&mut self.probed_since);
+        for ((ratio, &rate), since) in rows {
             *ratio = if enough && rate > 0.0 { (center / f64::from(rate)) as f32 } else { f32::NAN };
             if f64::from(*ratio) <= 1.0 + CLEAR * settings.slow_share {
-                *well_ns = now_ns;
+                *since = Since::between(now_ns, 0);
+            } else if since.until_ns == 0 && rate > 0.0 {
+                since.until_ns = now_ns;
             }
         }
         true
@@ -242,11 +252,18 @@ impl DelayMatrix {
         (pool, cell.carried > 0.0 || cell.bytes > 0.0)
     }
 
-    /// When it became slow.
+    /// Begin of the first window in which it was slow, or its last probe before it was.
     pub fn since_ns(&self, flow: u32) -> u64 {
         let cell = &self.cells[flow as usize];
-        let well_ns = self.probed_well_ns.get(flow as usize).copied().unwrap_or_default();
-        if cell.streak == 0 && self.is_probed(flow) { well_ns } else { cell.since_ns }
+        let probed = self.probed_since.get(flow as usize).copied().unwrap_or_default();
+        if cell.streak == 0 && self.is_probed(flow) { probed.from_ns } else { cell.since_ns }
+    }
+
+    /// When it became slow: within two windows of messages, or between two probes.
+    pub fn since(&self, flow: u32) -> Since {
+        let cell = &self.cells[flow as usize];
+        let probed = self.probed_since.get(flow as usize).copied().unwrap_or_default();
+        if cell.streak == 0 && self.is_probed(flow) { probed } else { cell.since }
     }
 
     /// How long a window of a queue pair that is slow by its messages lasts, when it was last measured at `now_ns`.
@@ -270,7 +287,7 @@ impl DelayMatrix {
         self.cells.capacity() * size_of::<Cell>()
             + self.groups.iter().map(|group| 4 * group.flows.capacity()).sum::<usize>()
             + 4 * (self.probed.capacity() + self.probe_ratio.capacity())
-            + 8 * self.probed_well_ns.capacity()
+            + size_of::<Since>() * self.probed_since.capacity()
             + 8 * self.values.capacity()
     }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{CableClass, LinkId};
-use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::collision::{Collision, JobActivity, explain, moved};
 use crate::congestion::Congestion;
@@ -332,12 +332,13 @@ impl SlowMessages {
         };
         Finding {
             at_ns: now_ns,
-            since_ns: cause.flows.iter().map(|&flow| self.matrix.since_ns(flow)).min().unwrap_or(now_ns),
+            since: Since::earliest(cause.flows.iter().map(|&flow| self.matrix.since(flow)), now_ns),
             syndrome,
             faults: Vec::new(),
             suspects,
             confidence: 0.5,
             severity: (1.0 - 1.0 / ratio.max(1.0)).clamp(0.0, 1.0),
+            cost: None,
             evidence: vec![
                 Evidence {
                     table: "messages",

@@ -8,7 +8,7 @@ pub mod dumps;
 pub mod progress;
 pub mod roots;
 
-use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -26,6 +26,10 @@ pub struct Hang {
     progress: Progress,
     /// Roots told and not gone: communicator, sequence, and how many ranks were behind.
     told: Vec<(u32, u32, usize)>,
+    /// End of the last batch.
+    before_ns: u64,
+    /// By communicator: when it last moved, and between which batches it came to rest.
+    rest: Vec<(u64, Since)>,
 }
 
 impl Detector for Hang {
@@ -41,6 +45,7 @@ impl Detector for Hang {
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
         let limit = |longest: u64| (context.settings.hang.ps() / 1_000).max(longest.saturating_mul(LONGER));
+        self.note_rest(now_ns);
         let progress = &self.progress;
         self.told.retain(|&(communicator, sequence, _)| progress.stands_at(communicator) == Some(sequence));
         // What keeps others waiting may have stood still for a little shorter than they.
@@ -68,6 +73,21 @@ impl Detector for Hang {
 }
 
 impl Hang {
+    /// Notes which communicators came to rest: after the batch before the last in which they moved, and by the end of the
+    /// first in which they did not.
+    fn note_rest(&mut self, now_ns: u64) {
+        self.rest.resize(self.progress.communicators() as usize, Default::default());
+        for (communicator, (moved_ns, rest)) in (0..).zip(&mut self.rest) {
+            let moved = now_ns.saturating_sub(self.progress.quiet_ns(communicator, now_ns));
+            if moved != std::mem::replace(moved_ns, moved) {
+                *rest = Since::between(self.before_ns, 0);
+            } else if rest.until_ns == 0 {
+                rest.until_ns = now_ns;
+            }
+        }
+        self.before_ns = now_ns;
+    }
+
     /// Bytes that its state holds.
     pub fn memory_bytes(&self) -> usize {
         self.progress.memory_bytes()
@@ -81,12 +101,13 @@ impl Hang {
         let quiet = self.progress.quiet_ns(communicator, now_ns);
         let mut finding = Finding {
             at_ns: now_ns,
-            since_ns: now_ns - quiet,
+            since: self.rest[communicator as usize].1,
             syndrome: Syndrome::CommunicationHang,
             faults: Vec::new(),
             suspects: Vec::new(),
             confidence: 0.0,
             severity: 1.0,
+            cost: None,
             evidence: vec![Evidence {
                 table: "operations",
                 what: format!(

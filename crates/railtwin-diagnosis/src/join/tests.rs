@@ -1,7 +1,7 @@
 //! What is joined into one finding, and what stays apart.
 use super::*;
 use railtwin_fabric::preset::LeafSpine;
-use railtwin_records::{HostInfo, RankInfo};
+use railtwin_records::{HostInfo, RankInfo, Since};
 
 fn directory() -> Directory {
     let hosts = (0..4).map(|host| HostInfo { name: format!("host-{host}") }).collect();
@@ -16,12 +16,13 @@ pub(crate) fn finding(syndrome: Syndrome, suspects: &[Component]) -> Finding {
     let advice = String::new();
     Finding {
         at_ns: 9,
-        since_ns: 1,
+        since: Since::at(1),
         syndrome,
         faults: Vec::new(),
         suspects,
         confidence: 0.8,
         severity: 0.2,
+        cost: None,
         evidence: Vec::new(),
         advice,
     }

@@ -10,7 +10,7 @@
 //!   pair is slower than the fast quarter of the others: hosts of a small rack are near each other.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::{OF_HOST_MIN, PAIRS_MIN};
 use crate::robust;
@@ -119,12 +119,13 @@ impl Found {
         };
         Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: Since::default(),
             syndrome: Syndrome::CommunicationSlow,
             faults: vec![FaultKind::Latency, FaultKind::Slow],
             suspects: vec![Suspect { component, share: self.sure }],
             confidence: self.sure,
             severity: 1.0 - 1.0 / self.times.max(1.0),
+            cost: None,
             evidence: self.evidence,
             advice: advice.into(),
         }

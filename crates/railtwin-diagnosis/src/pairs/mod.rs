@@ -11,7 +11,7 @@ mod signature;
 
 use std::collections::BTreeMap;
 
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::robust;
 use crate::settings::Settings;
@@ -300,12 +300,13 @@ fn finding(
 ) -> Finding {
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::CommunicationSlow,
         faults: vec![FaultKind::Slow, FaultKind::Lossy],
         suspects: vec![Suspect { component, share: confidence }],
         confidence,
         severity: 1.0 - log.exp(),
+        cost: None,
         evidence,
         advice: advice.into(),
     }

@@ -1,7 +1,7 @@
 //! Buffers of switches: nearly full, or overflowing where others with the like load do not (Meta RoCE 6.3.2, 6.4.2).
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -15,13 +15,15 @@ use crate::rules::track::{Gauge, Growth, component_of};
 #[derive(Debug)]
 pub struct BufferAlarm {
     share: Gauge,
+    /// Between which readings each entity came to use more.
+    above: Vec<Since>,
     told: Told,
 }
 
 impl BufferAlarm {
     /// At the given limits; the share itself is one of [`crate::Settings`].
     pub fn new(_limits: Limits) -> Self {
-        Self { share: Gauge::default(), told: Told::default() }
+        Self { share: Gauge::default(), above: Vec::new(), told: Told::default() }
     }
 }
 
@@ -30,10 +32,19 @@ impl Detector for BufferAlarm {
         "buffer-alarm"
     }
 
-    fn observe(&mut self, _context: &Context<'_>, batch: &Batch) {
+    fn observe(&mut self, context: &Context<'_>, batch: &Batch) {
         let rows = &batch.counters;
         for row in (0..rows.len()).filter(|&row| rows.counter[row] == Counter::BufferShare) {
-            self.share.read(rows.entity[row], rows.time_ns[row], rows.value[row]);
+            let (entity, time_ns, value) = (rows.entity[row], rows.time_ns[row], rows.value[row]);
+            self.share.read(entity, time_ns, value);
+            let entity = entity as usize;
+            self.above.resize(self.above.len().max(entity + 1), Since::default());
+            let since = &mut self.above[entity];
+            if value <= context.settings.buffer_share {
+                *since = Since::between(time_ns, 0);
+            } else if since.until_ns == 0 {
+                since.until_ns = time_ns;
+            }
         }
     }
 
@@ -47,12 +58,13 @@ impl Detector for BufferAlarm {
             let what = format!("share of the buffer of {} in use at most", component.name());
             let finding = Finding {
                 at_ns: now_ns,
-                since_ns: cell.since_ns,
+                since: self.above.get(entity as usize).copied().unwrap_or_default(),
                 syndrome: Syndrome::Counter,
                 faults: vec![FaultKind::SmallBuffer],
                 suspects: suspects(vec![(component, 1.0)]),
                 confidence: 0.5,
                 severity: 0.0,
+                cost: None,
                 evidence: vec![counted(what, cell.value, context.settings.buffer_share, "")],
                 advice: "lasting congestion and a switch that is set up wrongly look alike: see drops and load of \
                          its peers"
@@ -92,7 +104,7 @@ impl CongestionDrops {
 struct Sums {
     drops: f64,
     sent: Option<f64>,
-    since_ns: u64,
+    since: Since,
 }
 
 impl Detector for CongestionDrops {
@@ -124,8 +136,8 @@ impl Detector for CongestionDrops {
             if let Some(component @ Component::Switch(_)) = component {
                 let sums = switches.entry(component).or_default();
                 if grown > 0.0 {
-                    let since_ns = self.drops.since_ns(entity);
-                    sums.since_ns = if sums.drops == 0.0 { since_ns } else { sums.since_ns.min(since_ns) };
+                    let since = self.drops.since(entity);
+                    sums.since = if sums.drops == 0.0 { since } else { sums.since.earlier(since) };
                 }
                 sums.drops += grown;
             }
@@ -175,12 +187,13 @@ impl Detector for CongestionDrops {
             }));
             let finding = Finding {
                 at_ns: now_ns,
-                since_ns: sums.since_ns,
+                since: sums.since,
                 syndrome: Syndrome::Counter,
                 faults: vec![FaultKind::SmallBuffer, FaultKind::Lossy],
                 suspects: suspects(vec![(component.clone(), 1.0)]),
                 confidence: if sums.sent.is_some() { 0.75 } else { 0.5 },
                 severity: 0.0,
+                cost: None,
                 evidence,
                 advice: "compare its buffer and queue settings and its image with those of its peers"
                     .to_owned(),

@@ -1,7 +1,7 @@
 //! GPUs that say what is wrong with them: ECC, NVLink, Xid, a clock below that of their peers.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -21,6 +21,8 @@ pub struct GpuHealth {
     xid: Gauge,
     clock: Gauge,
     low: Vec<u32>,
+    /// Between which readings of its clock each became low.
+    low_since: Vec<Since>,
     clock_read: bool,
     temperature: Gauge,
     told: Told,
@@ -37,6 +39,7 @@ impl GpuHealth {
             xid: Gauge::default(),
             clock: Gauge::default(),
             low: Vec::new(),
+            low_since: Vec::new(),
             clock_read: false,
             temperature: Gauge::default(),
             told: Told::default(),
@@ -58,19 +61,20 @@ const SHARED: usize = 2;
 
 fn finding(
     now_ns: u64,
-    since_ns: u64,
+    since: Since,
     kind: FaultKind,
     weights: Vec<(Component, f64)>,
     confidence: f64,
 ) -> Finding {
     Finding {
         at_ns: now_ns,
-        since_ns,
+        since,
         syndrome: Syndrome::Counter,
         faults: vec![kind],
         suspects: suspects(weights),
         confidence,
         severity: 0.0,
+        cost: None,
         evidence: Vec::new(),
         advice: String::new(),
     }
@@ -107,13 +111,8 @@ impl Detector for GpuHealth {
         let directory = context.directory;
         for (entity, grown) in self.ecc.all().filter(|&(_, grown)| grown > 0.0) {
             let Some(gpu) = component_of(directory, entity) else { continue };
-            let mut found = finding(
-                now_ns,
-                self.ecc.since_ns(entity),
-                FaultKind::GpuError,
-                vec![(gpu.clone(), 1.0)],
-                0.9,
-            );
+            let mut found =
+                finding(now_ns, self.ecc.since(entity), FaultKind::GpuError, vec![(gpu.clone(), 1.0)], 0.9);
             let what = format!("uncorrectable ECC errors of {} over its last two windows", gpu.name());
             found.evidence.push(counted(what, grown, 0.0, "errors"));
             self.told.tell(ECC, found, findings);
@@ -131,24 +130,24 @@ impl Detector for GpuHealth {
 impl GpuHealth {
     fn judge_nvlink(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
         let directory = context.directory;
-        let mut by_host: BTreeMap<Option<Component>, Vec<(Component, u64, Evidence)>> = BTreeMap::new();
+        let mut by_host: BTreeMap<Option<Component>, Vec<(Component, Since, Evidence)>> = BTreeMap::new();
         let floor = self.limits.nvlink_errors;
         for outlier in outliers(&self.nvlink, directory, floor, context.settings.deviations) {
             let Some(gpu) = component_of(directory, outlier.entity) else { continue };
             let what = format!("NVLink errors of {} over its last two windows", gpu.name());
             let row = counted(what, outlier.grown, outlier.expected, "errors");
-            let since_ns = self.nvlink.since_ns(outlier.entity);
-            by_host.entry(host_of(directory, gpu)).or_default().push((gpu.clone(), since_ns, row));
+            let since = self.nvlink.since(outlier.entity);
+            by_host.entry(host_of(directory, gpu)).or_default().push((gpu.clone(), since, row));
         }
         for (host, gpus) in by_host {
-            let since_ns = gpus.iter().map(|(_, since_ns, _)| *since_ns).min().unwrap_or(now_ns);
+            let since = Since::earliest(gpus.iter().map(|(_, since, _)| *since), now_ns);
             let mut weights: Vec<(Component, f64)> = Vec::new();
             // Two GPUs of a host with errors share a link or the NVSwitch.
             match host.filter(|_| gpus.len() >= SHARED) {
                 Some(host) => weights.push((host, 1.0)),
                 None => weights.extend(gpus.iter().map(|(gpu, ..)| (gpu.clone(), 1.0))),
             }
-            let mut found = finding(now_ns, since_ns, FaultKind::GpuError, weights, 0.75);
+            let mut found = finding(now_ns, since, FaultKind::GpuError, weights, 0.75);
             found.evidence.extend(gpus.into_iter().map(|(_, _, row)| row));
             self.told.tell(NVLINK, found, findings);
         }
@@ -170,7 +169,7 @@ impl GpuHealth {
                     }
                     let alone = weights.len() == 1;
                     let confidence = if alone { 0.3 } else { 0.7 };
-                    let mut found = finding(now_ns, cell.since_ns, FaultKind::Crash, weights, confidence);
+                    let mut found = finding(now_ns, cell.since, FaultKind::Crash, weights, confidence);
                     found.syndrome = Syndrome::Counter;
                     found.advice =
                         "see the program first; run it on another GPU to clear this one".to_owned();
@@ -179,7 +178,7 @@ impl GpuHealth {
                 _ => {
                     let confidence = meaning.hardware();
                     let weights = vec![(gpu.clone(), 1.0)];
-                    finding(now_ns, cell.since_ns, FaultKind::GpuError, weights, confidence)
+                    finding(now_ns, cell.since, FaultKind::GpuError, weights, confidence)
                 }
             };
             if cell.same == cell.readings {
@@ -214,10 +213,18 @@ impl GpuHealth {
         for entity in 0..self.low.len().max(self.clock.all().last().map_or(0, |(row, _)| row as usize + 1)) {
             if self.low.len() <= entity {
                 self.low.push(0);
+                self.low_since.push(Since::default());
             }
             let low = self.clock.value(entity as u32).is_some_and(|value| {
                 self.is_low(self.is_hot(entity as u32), value, median, deviations * deviation)
             });
+            let read_ns = self.clock.of(entity as u32).map_or(0, |cell| cell.time_ns);
+            let since = &mut self.low_since[entity];
+            if !low {
+                *since = Since::between(read_ns, 0);
+            } else if since.until_ns == 0 {
+                since.until_ns = read_ns;
+            }
             self.low[entity] = if low { self.low[entity].saturating_add(1) } else { 0 };
         }
     }
@@ -235,7 +242,7 @@ impl GpuHealth {
             let hot = self.is_hot(entity);
             let confidence = if hot { 0.85 } else { 0.7 };
             let weights = vec![(gpu.clone(), 1.0)];
-            let mut found = finding(now_ns, cell.since_ns, FaultKind::SlowGpu, weights, confidence);
+            let mut found = finding(now_ns, self.low_since[row], FaultKind::SlowGpu, weights, confidence);
             found.severity = 1.0 - cell.value / median;
             let what = format!("clock of {}, beside the median of all GPUs", gpu.name());
             found.evidence.push(counted(what, cell.value, median, "MHz"));

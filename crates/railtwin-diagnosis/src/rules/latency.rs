@@ -1,6 +1,6 @@
 //! Delay of probes against its baseline, and the switch or link that added to it (Meta RoCE section 6.4.1: an image of
 //! a switch that took longer for every packet while no other metric moved).
-use railtwin_records::{Batch, Counter, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Counter, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -25,12 +25,14 @@ const ROWS: usize = 8;
 #[derive(Clone, Debug)]
 struct Course {
     kept: [u64; KEPT],
+    /// When they were taken.
+    times_ns: [u64; KEPT],
     /// Delays taken in since the last baseline.
     count: usize,
     baseline: Option<(f64, f64)>,
     /// Whether the median of the last rounds stands above the baseline, and since when.
     above: bool,
-    since_ns: u64,
+    since: Since,
     median_ns: f64,
 }
 
@@ -79,14 +81,19 @@ impl LatencyBaseline {
         let course = self.courses[flow as usize][usize::from(loaded)].get_or_insert_with(|| {
             Box::new(Course {
                 kept: [0; KEPT],
+                times_ns: [0; KEPT],
                 count: 0,
                 baseline: store.get(&PathKey::of(info), loaded),
                 above: false,
-                since_ns: 0,
+                since: Since::default(),
                 median_ns: 0.0,
             })
         });
+        let rounds = limits.rounds.clamp(1, KEPT);
+        // The delay before those that are compared: all of them may be high.
+        let before_ns = course.times_ns[(course.count + KEPT - rounds) % KEPT];
         course.kept[course.count % KEPT] = delay_ns;
+        course.times_ns[course.count % KEPT] = time_ns;
         course.count += 1;
         let last = |rounds: usize, course: &Course| {
             let mut values = [0.0; KEPT];
@@ -106,7 +113,6 @@ impl LatencyBaseline {
             }
             return;
         };
-        let rounds = limits.rounds.clamp(1, KEPT);
         if course.count < rounds {
             return;
         }
@@ -115,7 +121,7 @@ impl LatencyBaseline {
         let above = course.median_ns > center + (context.settings.latency_share * center).max(noise);
         if above != course.above {
             course.above = above;
-            course.since_ns = time_ns;
+            course.since = Since::between(before_ns, time_ns);
             self.changed = true;
         }
     }
@@ -175,7 +181,7 @@ impl LatencyBaseline {
             let sure = confidence(&cause);
             let finding = Finding {
                 at_ns: now_ns,
-                since_ns: courses.iter().map(|(_, course)| course.since_ns).min().unwrap_or(now_ns),
+                since: Since::earliest(courses.iter().map(|(_, course)| course.since), now_ns),
                 syndrome: Syndrome::Latency,
                 faults: if flat {
                     vec![FaultKind::Latency]
@@ -186,6 +192,7 @@ impl LatencyBaseline {
                 // Under load other traffic adds delay as well.
                 confidence: sure * if flat { 1.0 } else { 0.5 } * if loaded { 0.8 } else { 1.0 },
                 severity: median(&mut shares).unwrap_or_default(),
+                cost: None,
                 evidence,
                 advice: if flat {
                     "no counter of drops, errors or pauses moved: compare the images and settings of switches"

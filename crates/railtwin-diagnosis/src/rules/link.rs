@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::LinkId;
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -338,20 +338,20 @@ impl LinkState {
     /// A finding without suspects.
     fn finding(&self, context: &Context<'_>, trouble: Trouble, entities: &[u32], now_ns: u64) -> Finding {
         let mut evidence = Vec::new();
-        let mut since_ns = now_ns;
+        let mut since = Since::at(now_ns);
         // Rows of evidence beyond these tell nothing new.
         for &entity in entities.iter().take(8) {
             let name = component_of(context.directory, entity).map_or("", Component::name);
             if let Some(cell) = self.ends.at(entity) {
                 evidence.push(counted(format!("link of the port at {name} up"), cell.value, 1.0, ""));
                 if trouble == Trouble::Down {
-                    since_ns = since_ns.min(cell.since_ns);
+                    since = since.earlier(cell.since);
                 }
             }
             if let Some(grown) = self.downs.of(entity).filter(|&grown| grown > 0.0) {
                 let what = format!("losses of link of the port at {name} over its last two windows");
                 evidence.push(counted(what, grown, 0.0, "losses"));
-                since_ns = since_ns.min(self.downs.since_ns(entity));
+                since = since.earlier(self.downs.since(entity));
             }
         }
         let (faults, confidence) = match trouble {
@@ -366,12 +366,13 @@ impl LinkState {
         };
         Finding {
             at_ns: now_ns,
-            since_ns,
+            since,
             syndrome: Syndrome::Counter,
             faults,
             suspects: Vec::new(),
             confidence,
             severity: 0.0,
+            cost: None,
             evidence,
             advice: String::new(),
         }

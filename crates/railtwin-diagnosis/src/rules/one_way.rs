@@ -4,7 +4,7 @@
 //! NIC's firmware that leaves the signal unanswered goes on sending into a link that loses packets.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -35,7 +35,7 @@ impl OneWay {
 #[derive(Default)]
 struct Shown {
     evidence: Vec<Evidence>,
-    since_ns: u64,
+    since: Since,
     confidence: f64,
 }
 
@@ -66,7 +66,7 @@ impl Detector for OneWay {
             let far_up =
                 self.ends.far(context, entity).and_then(|far| self.ends.at(far)).map(|cell| cell.value);
             let mut row = Shown {
-                since_ns: self.errors.since_ns(entity),
+                since: self.errors.since(entity),
                 confidence: match (self.ends.at(entity), far_up) {
                     (_, Some(up)) if up != 0.0 => 0.9,
                     (Some(cell), None) if cell.value != 0.0 => 0.75,
@@ -86,12 +86,9 @@ impl Detector for OneWay {
                 continue;
             }
             let name = component_of(context.directory, entity).map_or("", Component::name);
-            let since_ns = self.ends.at(entity).map_or(now_ns, |cell| cell.since_ns);
-            let row = shown.entry(entity).or_insert_with(|| Shown {
-                since_ns,
-                confidence: 0.9,
-                ..Shown::default()
-            });
+            let since = self.ends.at(entity).map_or(Since::at(now_ns), |cell| cell.since);
+            let row =
+                shown.entry(entity).or_insert_with(|| Shown { since, confidence: 0.9, ..Shown::default() });
             row.evidence.push(counted(format!("link up at {name}, while its far end says up"), 0.0, 1.0, ""));
             row.confidence = row.confidence.max(0.9);
         }
@@ -112,12 +109,13 @@ impl Detector for OneWay {
             };
             let finding = Finding {
                 at_ns: now_ns,
-                since_ns: row.since_ns,
+                since: row.since,
                 syndrome: Syndrome::Counter,
                 faults: vec![FaultKind::Lossy],
                 suspects: suspects(vec![(component.unwrap_or_else(|| info.component.clone()), 1.0)]),
                 confidence: row.confidence,
                 severity: 0.0,
+                cost: None,
                 evidence,
                 advice:
                     "drain it: the end that sends may ignore link fault signals and goes on sending; see the \

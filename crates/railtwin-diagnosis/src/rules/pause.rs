@@ -1,7 +1,7 @@
 //! Pauses: ports that stand paused too long, and who pauses them (Meta RoCE sections 5.2.1 and 6.3.2).
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Syndrome};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -23,16 +23,20 @@ const ROWS: usize = 8;
 #[derive(Clone, Copy, Default, Debug)]
 struct Port {
     seen: bool,
+    /// When it was read last, and before that.
     last_ns: u64,
+    before_ns: u64,
     paused_ns: f64,
+    /// When this window of its share began, and the one before.
     start_ns: u64,
+    before_start_ns: u64,
     start_paused_ns: f64,
     /// Share of the last whole window.
     share: f64,
-    share_since_ns: u64,
+    share_since: Since,
     /// Time without a break in which it surely stood paused.
     run_ns: f64,
-    run_since_ns: u64,
+    run_since: Since,
 }
 
 /// Watches how long ports stand paused, and walks from paused ports to the device that pauses and is not paused.
@@ -68,7 +72,7 @@ impl Pauses {
         }
     }
 
-    fn read(&mut self, entity: u32, time_ns: u64, value: f64) {
+    fn read(&mut self, entity: u32, time_ns: u64, value: f64, most: f64) {
         if !value.is_finite() {
             return;
         }
@@ -88,19 +92,23 @@ impl Pauses {
         let (time, paused) = ((time_ns - port.last_ns) as f64, value - port.paused_ns);
         if paused >= WHOLE * time {
             if port.run_ns == 0.0 {
-                port.run_since_ns = port.last_ns;
+                // Pauses may begin in the middle of the time between two readings.
+                port.run_since = Since::between(port.before_ns, time_ns);
             }
             port.run_ns += time;
         } else {
             port.run_ns = 0.0;
         }
+        port.before_ns = port.last_ns;
         (port.last_ns, port.paused_ns) = (time_ns, value);
         if time_ns - port.start_ns >= self.limits.pause_window_ns {
             let whole = (time_ns - port.start_ns) as f64;
-            if port.share == 0.0 {
-                port.share_since_ns = port.start_ns;
+            let share = ((value - port.start_paused_ns) / whole).min(1.0);
+            if port.share <= most && share > most {
+                port.share_since = Since::between(port.before_start_ns, time_ns);
             }
-            port.share = ((value - port.start_paused_ns) / whole).min(1.0);
+            port.before_start_ns = port.start_ns;
+            port.share = share;
             (port.start_ns, port.start_paused_ns) = (time_ns, value);
         }
     }
@@ -172,7 +180,7 @@ impl Detector for Pauses {
         for row in 0..rows.len() {
             let (entity, time_ns, value) = (rows.entity[row], rows.time_ns[row], rows.value[row]);
             match rows.counter[row] {
-                Counter::PausedNs => self.read(entity, time_ns, value),
+                Counter::PausedNs => self.read(entity, time_ns, value, context.settings.paused_share),
                 Counter::PauseFramesSent => self.sent.read(entity, time_ns, value),
                 Counter::EcnMarks => self.marks.read(entity, time_ns, value),
                 _ => {}
@@ -228,12 +236,13 @@ impl Pauses {
     fn empty(&self, now_ns: u64) -> Finding {
         Finding {
             at_ns: now_ns,
-            since_ns: now_ns,
+            since: Since::at(now_ns),
             syndrome: Syndrome::Counter,
             faults: Vec::new(),
             suspects: Vec::new(),
             confidence: 0.0,
             severity: 0.0,
+            cost: None,
             evidence: Vec::new(),
             advice: String::new(),
         }
@@ -246,11 +255,11 @@ impl Pauses {
         if port.run_ns > context.settings.pause.ps() as f64 / 1e3 {
             let what = format!("time without a break that the port at {name} stood paused");
             finding.evidence.push(counted(what, port.run_ns, context.settings.pause.ps() as f64 / 1e3, "ns"));
-            finding.since_ns = finding.since_ns.min(port.run_since_ns);
+            finding.since = finding.since.earlier(port.run_since);
         } else {
             let what = format!("share of time that the port at {name} stood paused");
             finding.evidence.push(counted(what, port.share, context.settings.paused_share, ""));
-            finding.since_ns = finding.since_ns.min(port.share_since_ns);
+            finding.since = finding.since.earlier(port.share_since);
         }
     }
 

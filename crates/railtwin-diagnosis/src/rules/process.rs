@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{
-    Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, FlowInfo, Syndrome,
+    Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, FlowInfo, Since, Syndrome,
 };
 
 use crate::context::Context;
@@ -200,21 +200,16 @@ impl ErrorJoin {
         (found, rows)
     }
 
-    fn finding(
-        &self,
-        now_ns: u64,
-        since_ns: u64,
-        kind: FaultKind,
-        weights: Vec<(Component, f64)>,
-    ) -> Finding {
+    fn finding(&self, now_ns: u64, since: Since, kind: FaultKind, weights: Vec<(Component, f64)>) -> Finding {
         Finding {
             at_ns: now_ns,
-            since_ns,
+            since,
             syndrome: Syndrome::Crash,
             faults: vec![kind],
             suspects: suspects(weights),
             confidence: 0.0,
             severity: 1.0,
+            cost: None,
             evidence: Vec::new(),
             advice: String::new(),
         }
@@ -243,7 +238,7 @@ impl Shared<'_> {
 struct Gone {
     rank: u32,
     noticed_ns: u64,
-    since_ns: u64,
+    since: Since,
     cause: ErrorCause,
     share: f64,
     rows: Vec<Evidence>,
@@ -309,10 +304,10 @@ impl Detector for ErrorJoin {
             }
             let (evidence, rows) = self.gather(context, &shared, rank);
             let (cause, share) = classify_error(&evidence).likeliest();
-            let since_ns = self.alive.of(entity).map_or(now_ns, |cell| cell.since_ns);
+            let since = self.alive.of(entity).map_or(Since::at(now_ns), |cell| cell.since);
             let known = cause != ErrorCause::Unknown && share >= TELL;
             let cause = if known { cause } else { ErrorCause::Unknown };
-            by_job.entry(job).or_default().push(Gone { rank, noticed_ns, since_ns, cause, share, rows });
+            by_job.entry(job).or_default().push(Gone { rank, noticed_ns, since, cause, share, rows });
         }
         for (job, gone) in by_job {
             self.tell_job(context, (job, went[&job]), gone, now_ns, findings);
@@ -367,7 +362,7 @@ impl ErrorJoin {
                     continue;
                 }
             };
-            let mut finding = self.finding(now_ns, one.since_ns, kind, weights);
+            let mut finding = self.finding(now_ns, one.since, kind, weights);
             finding.confidence = one.share;
             finding.evidence = one.rows;
             finding.advice = advice.to_owned();
@@ -385,13 +380,13 @@ impl ErrorJoin {
                     && directory.hosts.get(info.host as usize).is_some_and(|h| h.name == host.name())
             });
             let all = ones.len() >= 2 && ones.len() == here.count();
-            let Some(since_ns) = ones.iter().map(|one| one.since_ns).min() else { continue };
+            let Some(since) = ones.iter().map(|one| one.since).reduce(Since::earlier) else { continue };
             let weights = if all {
                 vec![(host, 1.0)]
             } else {
                 ones.iter().map(|one| (directory.rank_component(one.rank), 1.0)).collect()
             };
-            let mut finding = self.finding(now_ns, since_ns, FaultKind::Crash, weights);
+            let mut finding = self.finding(now_ns, since, FaultKind::Crash, weights);
             finding.confidence = 0.7;
             finding.evidence = ones.into_iter().flat_map(|one| one.rows).collect();
             finding.advice =
@@ -413,8 +408,8 @@ impl ErrorJoin {
             if lost.contains(host) {
                 continue;
             }
-            let since_ns = self.kills.since_ns(entity);
-            let mut finding = self.finding(now_ns, since_ns, FaultKind::Crash, vec![(host.clone(), 1.0)]);
+            let since = self.kills.since(entity);
+            let mut finding = self.finding(now_ns, since, FaultKind::Crash, vec![(host.clone(), 1.0)]);
             let what = format!("processes of {} killed for want of memory lately", host.name());
             finding.evidence = vec![counted(what, grown, 0.0, "processes")];
             finding.confidence = 0.6;
@@ -472,8 +467,8 @@ impl ErrorJoin {
         }
     }
 
-    fn timeouts_since(&self, now_ns: u64) -> u64 {
+    fn timeouts_since(&self, now_ns: u64) -> Since {
         let grew = self.timeouts.all().filter(|&(_, grown)| grown > 0.0);
-        grew.map(|(entity, _)| self.timeouts.since_ns(entity)).min().unwrap_or(now_ns)
+        Since::earliest(grew.map(|(entity, _)| self.timeouts.since(entity)), now_ns)
     }
 }

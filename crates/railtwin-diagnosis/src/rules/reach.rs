@@ -1,5 +1,5 @@
 //! The mesh of probes: who reaches whom, and what those that do not get through share (Meta RoCE section 6.3.2).
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -35,8 +35,11 @@ struct Rounds {
     sent: [u32; KEPT],
     lost: [u32; KEPT],
     count: usize,
+    /// When the rounds were sent.
+    times_ns: [u64; KEPT],
     fare: Fare,
-    since_ns: u64,
+    /// From before the rounds in which nothing was lost to the first in which something was.
+    since: Since,
 }
 
 /// Tells paths that lose probes, and what they have in common.
@@ -65,6 +68,11 @@ impl Reachability {
         let rounds = self.limits.rounds.clamp(1, KEPT);
         let path = &mut self.paths[flow as usize];
         let row = path.count % rounds;
+        let before_ns = path.times_ns[row];
+        if lost > 0 && path.sums().1 == 0 {
+            path.since = Since::between(before_ns, time_ns);
+        }
+        path.times_ns[row] = time_ns;
         (path.sent[row], path.lost[row]) = (sent, lost.min(sent));
         path.count += 1;
         let newly_lost = lost;
@@ -83,9 +91,7 @@ impl Reachability {
         };
         // What goes on losing gets surer, and may clear more.
         self.changed |= fare != path.fare || fare == Fare::Lossy && newly_lost > 0;
-        if fare != path.fare {
-            (path.fare, path.since_ns) = (fare, time_ns);
-        }
+        path.fare = fare;
     }
 
     /// Share of probes that lossy paths lose in truth. They are those that lost enough to be called so, the unlucky among
@@ -153,11 +159,12 @@ impl Reachability {
             }
             let mut finding = Finding {
                 at_ns: now_ns,
-                since_ns: flows.iter().map(|&flow| self.paths[flow].since_ns).min().unwrap_or(now_ns),
+                since: Since::earliest(flows.iter().map(|&flow| self.paths[flow].since), now_ns),
                 syndrome: Syndrome::Unreachable,
                 faults: vec![if fare == Fare::Dead { FaultKind::Down } else { FaultKind::Lossy }],
                 confidence: confidence(&cause),
                 severity: if fare == Fare::Dead { 1.0 } else { 0.0 },
+                cost: None,
                 suspects: cause.suspects,
                 evidence,
                 advice: String::new(),

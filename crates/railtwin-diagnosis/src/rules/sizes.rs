@@ -1,7 +1,9 @@
 //! Ranks that hand different numbers of bytes to one collective: a bug of the job (C4 section II-C).
 use std::collections::BTreeSet;
 
-use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, OperationShape, Syndrome};
+use railtwin_records::{
+    Batch, Component, Directory, Evidence, FaultKind, Finding, OperationShape, Since, Syndrome,
+};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -19,7 +21,10 @@ struct Kept {
     sequence: u64,
     /// Shape, number of ranks that brought it, the first of them.
     shapes: [(u32, u32, u32); 2],
-    since_ns: u64,
+    /// First entry into it.
+    enter_ns: u64,
+    /// From the first entry into the operation before to the entry that differs.
+    since: Since,
 }
 
 /// Tells collectives of which the ranks disagree on what they do.
@@ -69,14 +74,18 @@ impl Detector for SizeMismatch {
                 }
                 self.kept.resize(context.directory.communicators.len(), [Kept::default(); KEPT]);
             }
+            let before = &self.kept[index][(sequence as usize + KEPT - 1) % KEPT];
+            let before_ns = if before.sequence == u64::from(sequence) { before.enter_ns } else { 0 };
             let kept = &mut self.kept[index][sequence as usize % KEPT];
             let number = u64::from(sequence) + 1;
             if kept.sequence != number {
                 if number > kept.sequence {
+                    let enter_ns = rows.enter_ns[row];
                     *kept = Kept {
                         sequence: number,
                         shapes: [(shape, 1, rank), (0, 0, 0)],
-                        since_ns: rows.enter_ns[row],
+                        enter_ns,
+                        since: Since::between(before_ns, enter_ns),
                     };
                 }
                 continue;
@@ -90,6 +99,7 @@ impl Detector for SizeMismatch {
                 first.1 += 1;
             } else if second.1 == 0 {
                 *second = (shape, 1, rank);
+                kept.since.until_ns = kept.since.until_ns.max(rows.enter_ns[row]);
                 self.differ.insert((communicator, sequence));
             } else if second.0 == shape && second.2 != rank {
                 second.1 += 1;
@@ -134,12 +144,13 @@ impl Detector for SizeMismatch {
             };
             let finding = Finding {
                 at_ns: now_ns,
-                since_ns: kept.since_ns,
+                since: kept.since,
                 syndrome: Syndrome::Mismatch,
                 faults: vec![FaultKind::SizeMismatch],
                 suspects: suspects(weights),
                 confidence: if common.1 > odd.1 { 0.9 } else { 0.7 },
                 severity: 1.0,
+                cost: None,
                 evidence: vec![evidence],
                 advice: String::new(),
             };

@@ -1,5 +1,5 @@
 //! The baseline that most clusters have: a job is killed when nothing ended for half an hour (C4 section IV-B1).
-use railtwin_records::{Batch, Evidence, FaultKind, Finding, NOT_YET, Syndrome};
+use railtwin_records::{Batch, Evidence, FaultKind, Finding, NOT_YET, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -12,19 +12,24 @@ pub struct ElasticTimeout {
     jobs: Vec<Job>,
     /// Per rank: when it entered its latest operation, and whether it is still within.
     ranks: Vec<(u64, bool)>,
+    /// End of the last batch.
+    before_ns: u64,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Job {
     seen: bool,
     last_end_ns: u64,
+    /// Begin of the batch in which an operation ended last, and end of the first batch after it in which none did.
+    begun_ns: u64,
+    rest_ns: u64,
     told: bool,
 }
 
 impl ElasticTimeout {
     /// At the given limits.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, jobs: Vec::new(), ranks: Vec::new() }
+        Self { limits, jobs: Vec::new(), ranks: Vec::new(), before_ns: 0 }
     }
 }
 
@@ -54,13 +59,20 @@ impl Detector for ElasticTimeout {
             }
             if end_ns != NOT_YET || !job.seen {
                 job.last_end_ns = job.last_end_ns.max(moved_ns);
+                (job.begun_ns, job.rest_ns) = (self.before_ns, NOT_YET);
             }
             job.seen = true;
         }
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
+        self.before_ns = now_ns;
         for (row, job) in self.jobs.iter_mut().enumerate() {
+            job.rest_ns = match job.rest_ns {
+                NOT_YET => 0,
+                0 => now_ns,
+                known => known,
+            };
             let still_ns = now_ns.saturating_sub(job.last_end_ns);
             if !job.seen || job.told || still_ns <= self.limits.elastic_ns {
                 continue;
@@ -74,12 +86,13 @@ impl Detector for ElasticTimeout {
             let what = format!("time since an operation of job {} ended", context.directory.jobs[row]);
             findings.push(Finding {
                 at_ns: now_ns,
-                since_ns: job.last_end_ns,
+                since: Since::between(job.begun_ns, job.rest_ns),
                 syndrome: Syndrome::CommunicationHang,
                 faults: vec![FaultKind::Hang],
                 suspects: Vec::new(),
                 confidence: 0.9,
                 severity: 1.0,
+                cost: None,
                 evidence: vec![Evidence {
                     table: "operations",
                     what,

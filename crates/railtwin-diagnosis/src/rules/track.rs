@@ -1,5 +1,5 @@
 //! Counters as they grow: totals become growth, resets do no harm, peers are compared.
-use railtwin_records::{Component, Directory};
+use railtwin_records::{Component, Directory, Since};
 
 use crate::robust::spread;
 
@@ -12,7 +12,7 @@ struct Cell {
     start_ns: u64,
     current: f64,
     previous: f64,
-    since_ns: u64,
+    since: Since,
 }
 
 /// How much a counter grew, per entity, over the current window and the one before.
@@ -53,7 +53,9 @@ impl Growth {
         let grown = value - cell.last;
         if grown > 0.0 {
             if cell.current + cell.previous == 0.0 {
-                cell.since_ns = cell.last_ns;
+                // A rare event may come as late as a window after its cause.
+                let window_ns = self.window_ns.max(time_ns - cell.last_ns);
+                cell.since = Since::between(cell.last_ns.saturating_sub(window_ns), time_ns);
             }
             cell.current += grown;
         }
@@ -66,9 +68,10 @@ impl Growth {
         self.cells.get(entity as usize).filter(|cell| cell.seen).map(|cell| cell.current + cell.previous)
     }
 
-    /// The last reading before it began to grow; 0 where it did not.
-    pub fn since_ns(&self, entity: u32) -> u64 {
-        self.cells.get(entity as usize).map_or(0, |cell| cell.since_ns)
+    /// When its cause began: from a window before the last reading at which it stood still to the reading at which it had
+    /// grown; both 0 where it did not.
+    pub fn since(&self, entity: u32) -> Since {
+        self.cells.get(entity as usize).map_or_else(Since::default, |cell| cell.since)
     }
 
     /// The entities that were read, with their growth.
@@ -104,8 +107,8 @@ pub struct GaugeCell {
     pub value: f64,
     /// When it was read last.
     pub time_ns: u64,
-    /// When the value was first read.
-    pub since_ns: u64,
+    /// From the last reading of another value, or 0 without one, to the first of this value.
+    pub since: Since,
     /// Readings of this value in a row.
     pub same: u32,
 }
@@ -122,7 +125,7 @@ impl Gauge {
         }
         let changed = cell.readings == 0 || cell.value != value;
         if changed {
-            cell.since_ns = time_ns;
+            cell.since = Since::between(cell.time_ns, time_ns);
             cell.same = 0;
         }
         cell.value = value;

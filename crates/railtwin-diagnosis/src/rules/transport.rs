@@ -2,7 +2,7 @@
 //! ACK timeouts at the sender. Losses of link, the third of them, are [`crate::rules::LinkState`]'s.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, FlowInfo, Syndrome};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, FlowInfo, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -85,12 +85,13 @@ impl JobCounters {
             let known = cause.covered.iter().any(|&row| by_nic.contains_key(nics[row]));
             let mut finding = Finding {
                 at_ns: now_ns,
-                since_ns: covered.iter().map(|o| growth.since_ns(o.entity)).min().unwrap_or(now_ns),
+                since: Since::earliest(covered.iter().map(|o| growth.since(o.entity)), now_ns),
                 syndrome: Syndrome::Counter,
                 faults: side.faults(),
                 confidence: if known { confidence(&cause) } else { 0.6 },
                 suspects: cause.suspects,
                 severity: 0.0,
+                cost: None,
                 evidence: Vec::new(),
                 advice: String::new(),
             };

@@ -4,7 +4,7 @@
 //! The last rank to come waits for nobody: its duration is what the transfer takes.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::robust::spread;
@@ -64,7 +64,7 @@ struct State {
     excess_ns: f32,
     usual_ns: f32,
     share: f32,
-    since_ns: u64,
+    since: Since,
     messages: bool,
 }
 
@@ -101,7 +101,7 @@ impl Communicators {
         }
     }
 
-    /// Takes one transfer in, as it ends, after `since_ns`. `period_ns` is the usual time from operation to operation.
+    /// Takes one transfer in, as it ends within `batch`. `period_ns` is the usual time from operation to operation.
     pub fn arrive(
         &mut self,
         settings: &Settings,
@@ -109,7 +109,7 @@ impl Communicators {
         shape: u32,
         transfer_ns: f32,
         period_ns: f64,
-        since_ns: u64,
+        batch: Since,
     ) {
         let state = &mut self.states[communicator as usize];
         let known = &mut state.shapes[..usize::from(state.known)];
@@ -117,7 +117,7 @@ impl Communicators {
         let idle = !past.is_running();
         past.arrive(settings, transfer_ns);
         if idle && past.is_running() && !state.slow {
-            state.since_ns = since_ns;
+            state.since = batch;
         }
         let window_ns = period_ns * f64::from(settings.window);
         if let Some(excess) = past.run_excess_ns(settings, window_ns)
@@ -173,7 +173,7 @@ impl Communicators {
         context: &Context<'_>,
         pool: &Pool,
         period_ns: impl Fn(u32) -> f64,
-        since_ns: u64,
+        window: Since,
     ) {
         let settings = context.settings;
         let typical = self.typical(&pool.communicators);
@@ -222,7 +222,7 @@ impl Communicators {
             let began = state.slow || state.streak > 0;
             state.streak = if slow { state.streak + 1 } else { 0 };
             if slow && !began {
-                state.since_ns = since_ns;
+                state.since = window;
             }
             state.slow = state.streak >= STREAK || slow && clear || state.slow && runs;
             state.alone = !peers;
@@ -397,7 +397,7 @@ impl Communicators {
         }
         Finding {
             at_ns: now_ns,
-            since_ns: rows.iter().map(|row| state(row).since_ns).min().unwrap_or(now_ns),
+            since: Since::earliest(rows.iter().map(|row| state(row).since), now_ns),
             syndrome: Syndrome::CommunicationSlow,
             faults: vec![FaultKind::Slow, FaultKind::Lossy, FaultKind::Latency],
             confidence: if suspects.is_empty() {
@@ -407,6 +407,7 @@ impl Communicators {
             },
             suspects: suspects.into_iter().map(|component| Suspect { component, share }).collect(),
             severity: f64::from(state(&worst[0]).share),
+            cost: None,
             evidence,
             advice,
         }

@@ -1,7 +1,7 @@
 //! From late members to culprits: roots of several communicators joined into a rank, a host, or storage.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Component, Counter, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Counter, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::hints::Hints;
@@ -43,8 +43,8 @@ pub struct Candidate {
     /// Time from one long computation to the next, about a step, in nanoseconds, by the communicator that has the least
     /// operations; infinite before all of the rank's communicators are known.
     pub step_ns: f64,
-    /// When it was first late, as far as windows tell.
-    pub since_ns: u64,
+    /// When it became late: from the window before the first in which it was late to the end of that.
+    pub since: Since,
     /// For how long it has been late at every judgement.
     pub late_ns: u64,
 }
@@ -263,12 +263,13 @@ fn finding(
     }
     Finding {
         at_ns: now_ns,
-        since_ns: candidates.iter().map(|candidate| candidate.since_ns).min().unwrap_or(now_ns),
+        since: Since::earliest(candidates.iter().map(|candidate| candidate.since), now_ns),
         syndrome: Syndrome::NonCommunicationSlow,
         faults,
         suspects,
         confidence: confidence.min(0.99),
         severity: worst.share().clamp(0.0, 1.0),
+        cost: None,
         evidence,
         advice,
     }

@@ -1,5 +1,5 @@
 //! What slows all ranks of a job alike: peers show nothing, only the job's own past does. Storage, or the job itself.
-use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::robust::median;
@@ -38,7 +38,10 @@ struct Watch {
     quiet: u32,
     found: Option<(f64, f64, &'static str)>,
     share: f64,
-    since_ns: u64,
+    /// When the last two windows ended.
+    ended_ns: [u64; 2],
+    /// From the window before the first slow one to the end of that.
+    since: Since,
     values: Vec<f64>,
 }
 
@@ -70,8 +73,8 @@ impl Everyone {
         }
     }
 
-    /// Takes a window in: the median own time of all members before each operation, in nanoseconds.
-    pub fn take(&mut self, communicator: u32, typical: &[f64], period_ns: f64, slow_share: f64) {
+    /// Takes a window in that ended by `now_ns`: the median own time of all members before each operation, in nanoseconds.
+    pub fn take(&mut self, communicator: u32, typical: &[f64], period_ns: f64, slow_share: f64, now_ns: u64) {
         let Some(watch) = self.watches.get_mut(self.watched[communicator as usize] as usize) else { return };
         if typical.is_empty() {
             return;
@@ -81,12 +84,16 @@ impl Everyone {
             watch.values.extend_from_slice(typical);
             median(&mut watch.values).unwrap_or_default()
         };
+        let window = Since::between(watch.ended_ns[0], now_ns);
+        watch.ended_ns = [watch.ended_ns[1], now_ns];
+        let is_known = watch.found.is_some();
         let now = of_median(watch);
         let before = watch.usual_ns;
         watch.windows += 1;
         watch.all_ns += period_ns * typical.len() as f64;
         let past = watch.windows > WINDOWS;
         if past && now > (1.0 + GROWTH) * before && now - before > slow_share * period_ns {
+            watch.since = if watch.slow == 0 && !is_known { window } else { watch.since };
             watch.slow += 1;
         } else {
             watch.slow = 0;
@@ -109,6 +116,7 @@ impl Everyone {
             let known = watch.values.len() >= PAST;
             let usual = median(&mut watch.values).unwrap_or_default();
             if known && stall > LONGER * usual {
+                watch.since = if watch.longer == 0 && !is_known { window } else { watch.since };
                 watch.longer += 1;
                 watch.found =
                     (watch.longer >= 2).then_some((stall, usual, "stall of all ranks before an operation"));
@@ -122,6 +130,7 @@ impl Everyone {
             watch.stalled_ns += stall;
             let share = watch.stalled_ns / watch.all_ns.max(1.0);
             if watch.found.is_none() && watch.stalls.len() > PAST && share > MUCH {
+                watch.since = if is_known { watch.since } else { window };
                 watch.found = Some((stall, 0.0, "stall of all ranks before an operation"));
                 watch.share = share;
             }
@@ -134,7 +143,6 @@ impl Everyone {
         for watch in &mut self.watches {
             let Some((value, expected, what)) = watch.found else {
                 watch.told &= watch.quiet < QUIET;
-                watch.since_ns = now_ns;
                 continue;
             };
             if std::mem::replace(&mut watch.told, true) {
@@ -143,7 +151,7 @@ impl Everyone {
             let job = context.directory.jobs.get(watch.job as usize).cloned().unwrap_or_default();
             findings.push(Finding {
                 at_ns: now_ns,
-                since_ns: watch.since_ns,
+                since: watch.since,
                 syndrome: Syndrome::NonCommunicationSlow,
                 faults: vec![FaultKind::StorageStall, FaultKind::SlowData],
                 suspects: vec![
@@ -152,6 +160,7 @@ impl Everyone {
                 ],
                 confidence: 0.6,
                 severity: watch.share.clamp(0.0, 1.0),
+                cost: None,
                 evidence: vec![Evidence {
                     table: "operations",
                     what: format!("{what} of job {job}"),
@@ -174,7 +183,7 @@ mod tests {
         windows.fold(false, |found, window| {
             let typical: Vec<f64> = (0..16).map(|operation| own(window * 16 + operation)).collect();
             let period = 2.0 + typical.iter().sum::<f64>() / 16.0;
-            watch.take(0, &typical, period, 0.05);
+            watch.take(0, &typical, period, 0.05, window as u64);
             found | watch.watches[0].found.is_some()
         })
     }

@@ -1,5 +1,5 @@
 //! The baseline beside our own: ranks ordered by the time that their kernels take, and how far averages hide one.
-use railtwin_records::{Batch, Evidence, Finding, NOT_YET, Suspect, Syndrome};
+use railtwin_records::{Batch, Evidence, Finding, NOT_YET, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -15,7 +15,8 @@ pub struct KernelTime {
     sums: Vec<(f64, u32)>,
     told: Vec<bool>,
     records: u64,
-    since_ns: u64,
+    /// When the last two windows ended.
+    ended_ns: [u64; 2],
 }
 
 impl KernelTime {
@@ -38,7 +39,7 @@ impl KernelTime {
             if now && !self.told[rank] {
                 findings.push(Finding {
                     at_ns: now_ns,
-                    since_ns: self.since_ns,
+                    since: Since::between(self.ended_ns[0], now_ns),
                     syndrome: Syndrome::NonCommunicationSlow,
                     faults: Vec::new(),
                     suspects: vec![Suspect {
@@ -47,6 +48,7 @@ impl KernelTime {
                     }],
                     confidence: 0.5,
                     severity: ((mean - means[least]) / mean.max(1.0)).clamp(0.0, 1.0),
+                    cost: None,
                     evidence: vec![Evidence {
                         table: "operations",
                         what: "mean kernel time of the rank beside that of all".into(),
@@ -95,7 +97,7 @@ impl Detector for KernelTime {
         }
         self.sums.fill((0.0, 0));
         self.records = 0;
-        self.since_ns = now_ns;
+        self.ended_ns = [self.ended_ns[1], now_ns];
     }
 }
 

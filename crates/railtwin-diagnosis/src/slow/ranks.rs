@@ -1,7 +1,7 @@
 //! Ranks that enter operations later than their peers by time of their own: non-communication slow (C4 section III-A).
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, Component, Directory, Finding, NOT_YET};
+use railtwin_records::{Batch, Component, Directory, Finding, NOT_YET, Since};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -42,7 +42,9 @@ struct Span {
 struct PoolState {
     /// Windows that closed since it was judged.
     closed: u32,
+    /// When the last two judgements were made.
     judged_ns: u64,
+    before_ns: u64,
     /// Judged just now.
     fresh: bool,
     candidates: Vec<Candidate>,
@@ -57,8 +59,9 @@ pub struct SlowRanks {
     standings: Vec<Standing>,
     paces: Vec<Pace>,
     before: Vec<u64>,
-    /// By slot, since when it has been late at every judgement.
-    late_ns: Vec<u64>,
+    /// By slot, since when it has been late at every judgement: the begin of the first such window, and both ends of the
+    /// interval in which that began.
+    late: Vec<(u64, Since)>,
     spans: Vec<[Span; 2]>,
     pools: Vec<PoolState>,
     together: Vec<bool>,
@@ -71,8 +74,8 @@ pub struct SlowRanks {
     communicators: Communicators,
     everyone: Everyone,
     settings: Settings,
-    /// End of the last batch but the one at hand.
-    before_ns: u64,
+    /// Begins of the last batch and of the one at hand.
+    begun_ns: [u64; 2],
     told_ranks: Vec<bool>,
     told: BTreeMap<Culprit, Vec<Component>>,
 }
@@ -85,7 +88,8 @@ impl SlowRanks {
             + self.windows.memory_bytes()
             + self.standings.capacity() * size_of::<Standing>()
             + self.paces.capacity() * size_of::<Pace>()
-            + (self.before.capacity() + self.late_ns.capacity()) * 8
+            + self.before.capacity() * 8
+            + self.late.capacity() * size_of::<(u64, Since)>()
             + self.spans.capacity() * size_of::<[Span; 2]>()
             + self.last_enter.capacity() * 8
             + self.rows.capacity() * 4
@@ -108,7 +112,7 @@ impl SlowRanks {
         self.standings.resize(slots, Standing::default());
         self.paces.resize(communicators, Pace::default());
         self.before.resize(slots, NONE);
-        self.late_ns.resize(slots, NONE);
+        self.late.resize(slots, (NONE, Since::default()));
         self.spans.resize(communicators, [Span::default(); 2]);
         self.pools.resize(self.members.pools().len(), PoolState::default());
         self.last_enter.resize(directory.ranks.len(), 0);
@@ -140,7 +144,7 @@ impl SlowRanks {
             if self.windows.share(communicator, kept, slots.len()) >= 0.5
                 && self.windows.share(communicator, kept, slots.len()) < 1.0
             {
-                self.close(communicator, kept);
+                self.close(communicator, kept, batch.until_ns);
             }
             self.windows.open(communicator, kept, slots.clone(), sequence);
             self.spans[communicator as usize][kept] = Span::default();
@@ -157,15 +161,16 @@ impl SlowRanks {
         let put = self.windows.put(communicator, slots, slot, sequence, shape, own, (end - enter) as f32);
         if let Some(transfer) = put.transfer_ns {
             let period = self.paces[communicator as usize].period_ns;
-            let since = self.before_ns;
+            // What begins at the end of a batch shows in the next.
+            let since = Since::between(self.begun_ns[0], batch.until_ns);
             self.communicators.arrive(&self.settings, communicator, shape, transfer, period, since);
         }
         if put.full {
-            self.close(communicator, kept);
+            self.close(communicator, kept, batch.until_ns);
         }
     }
 
-    fn close(&mut self, communicator: u32, kept: usize) {
+    fn close(&mut self, communicator: u32, kept: usize, now_ns: u64) {
         let slots = self.members.slots(communicator);
         let span = self.spans[communicator as usize][kept];
         let operations = f64::from(span.last.saturating_sub(span.first).max(1));
@@ -174,7 +179,8 @@ impl SlowRanks {
         self.communicators.take(communicator, &view);
         let pace = &mut self.paces[communicator as usize];
         take(&view, &mut self.standings[slots], pace, period, &mut self.scratch);
-        self.everyone.take(communicator, &self.scratch.typical, period, self.settings.slow_share);
+        let typical = &self.scratch.typical;
+        self.everyone.take(communicator, typical, period, self.settings.slow_share, now_ns);
         self.pools[self.members.pool_of(communicator)].closed += 1;
     }
 
@@ -217,11 +223,12 @@ impl SlowRanks {
         let pool = &self.members.pools()[row];
         let state = &mut self.pools[row];
         let since = std::mem::replace(&mut state.judged_ns, now_ns);
+        let window = Since::between(std::mem::replace(&mut state.before_ns, since), now_ns);
         state.closed = 0;
         state.candidates.clear();
         let paces = &self.paces;
         let period = |communicator: u32| paces[communicator as usize].period_ns;
-        self.communicators.judge_pool(context, pool, period, since);
+        self.communicators.judge_pool(context, pool, period, window);
         self.means.clear();
         for &communicator in &pool.communicators {
             let known =
@@ -266,11 +273,11 @@ impl SlowRanks {
                     let matters = settings.slow_share / 2.0 * pace.period_ns;
                     cost > told * matters.max(center + settings.deviations * chance)
                 });
-                let late_ns = &mut self.late_ns[slot];
+                let first = &mut self.late[slot];
                 if !steady && periodic.is_none() {
-                    *late_ns = NONE;
+                    first.0 = NONE;
                 } else {
-                    *late_ns = if *late_ns == NONE { since } else { *late_ns };
+                    *first = if first.0 == NONE { (since, window) } else { *first };
                     let mean = mean.max(standing.cost());
                     let cost = periodic.map_or(mean, |(_, cost)| cost.max(mean));
                     state.candidates.push(Candidate {
@@ -286,8 +293,8 @@ impl SlowRanks {
                         interval: periodic.map(|(interval, _)| interval),
                         denser: false,
                         step_ns: f64::INFINITY,
-                        since_ns: since,
-                        late_ns: now_ns - *late_ns,
+                        since: first.1,
+                        late_ns: now_ns - first.0,
                     });
                 }
             }
@@ -322,7 +329,7 @@ impl Detector for SlowRanks {
         self.chain.observe(context.directory, &self.members, &batch.messages);
         batch.messages.communicator.iter().for_each(|&row| self.communicators.has_messages(row));
         self.hints.observe(context, &batch.counters);
-        self.before_ns = batch.until_ns;
+        self.begun_ns = [self.begun_ns[1], batch.until_ns];
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {

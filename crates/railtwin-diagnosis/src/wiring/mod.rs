@@ -9,7 +9,9 @@ mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, NeighborInfo, Suspect, Syndrome};
+use railtwin_records::{
+    Batch, Component, Evidence, FaultKind, Finding, NeighborInfo, Since, Suspect, Syndrome,
+};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -58,13 +60,14 @@ fn several(all: &[NeighborInfo], heard: &BTreeMap<&str, &NeighborInfo>) -> Optio
 fn finding(component: Component, what: String, confidence: f64, advice: String) -> Finding {
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::Wiring,
         faults: vec![FaultKind::WrongCable],
         suspects: vec![Suspect { component, share: 1.0 }],
         confidence,
         // What a cable costs depends on what is sent over it, which neighbors do not tell.
         severity: 0.0,
+        cost: None,
         evidence: vec![Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "cables" }],
         advice,
     }
@@ -139,7 +142,7 @@ impl Detector for WrongCables {
         let found = wiring_of(&context.directory.neighbors, Some(&self.plan)).findings;
         findings.extend(found.into_iter().map(|finding| Finding {
             at_ns: now_ns,
-            since_ns: now_ns,
+            since: Since::between(0, now_ns),
             ..finding
         }));
     }

@@ -9,12 +9,13 @@ fn finding(names: &[Component], fault: FaultKind, confidence: f64) -> Finding {
     let suspects = names.iter().map(|component| Suspect { component: component.clone(), share });
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: railtwin_records::Since::default(),
         syndrome: Syndrome::Counter,
         faults: vec![fault],
         suspects: suspects.collect(),
         confidence,
         severity: 0.0,
+        cost: None,
         evidence: Vec::new(),
         advice: String::new(),
     }

@@ -100,7 +100,7 @@ proptest! {
             prop_assert!((0.0..=1.0).contains(&finding.confidence));
             prop_assert!((0.0..=1.0).contains(&finding.severity), "{finding:?}");
             prop_assert!(!finding.evidence.is_empty());
-            prop_assert!(finding.since_ns <= finding.at_ns);
+            prop_assert!(finding.since.from_ns <= finding.since.until_ns && finding.since.until_ns <= finding.at_ns);
         }
     }
 

@@ -2,7 +2,7 @@
 use railtwin_diagnosis::Detector;
 use railtwin_diagnosis::rules::{Limits, LinkState, OneWay, link_component};
 use railtwin_fabric::LinkId;
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding};
+use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since};
 
 use crate::rules::fixture::{SECOND, World, add, dual_port, named, readings, small};
 
@@ -28,7 +28,7 @@ fn a_cable_between_switches_is_named_alone() {
     let found = down(&world, &mut detector, &both(&world, &[link]));
     assert_eq!(found.len(), 1);
     assert_eq!(named(&found[0]), [world.context().cable_of(link).unwrap()]);
-    assert_eq!((found[0].faults[0], found[0].since_ns), (FaultKind::Down, 2 * SECOND));
+    assert_eq!((found[0].faults[0], found[0].since), (FaultKind::Down, Since::between(SECOND, 2 * SECOND)));
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn half_an_hour_without_an_end_is_told_without_a_name() {
     detector.judge(&world.context(), 1810 * SECOND, &mut found);
     assert!(found.is_empty());
     detector.judge(&world.context(), 1811 * SECOND, &mut found);
-    assert_eq!((found.len(), found[0].suspects.len(), found[0].since_ns), (1, 0, 10 * SECOND));
+    assert_eq!((found.len(), found[0].suspects.len(), found[0].since.until_ns), (1, 0, 10 * SECOND));
     detector.judge(&world.context(), 4000 * SECOND, &mut found);
     assert_eq!(found.len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Counters of NICs: who loses packets, and where.
 use railtwin_diagnosis::rules::{JobCounters, Limits, link_component};
 use railtwin_fabric::LinkId;
-use railtwin_records::{Component, Counter, FaultKind, Finding};
+use railtwin_records::{Component, Counter, FaultKind, Finding, Since};
 
 use crate::rules::fixture::{SECOND, World, named, readings, small};
 
@@ -24,7 +24,7 @@ fn nine_packets_out_of_sequence_are_left_alone_and_ten_are_told() {
     let found = grow(&world, Counter::OutOfSequence, &[(world.nic(3), 10.0)]);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].evidence[0].value, found[0].evidence[0].expected), (10.0, 0.0));
-    assert_eq!(found[0].since_ns, SECOND);
+    assert_eq!(found[0].since, Since::between(0, 2 * SECOND));
 }
 
 #[test]

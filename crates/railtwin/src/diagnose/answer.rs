@@ -237,7 +237,7 @@ pub fn cost(finding: &Finding) -> (u8, f64) {
         Collision => 0,
         _ => 1,
     };
-    (class, finding.severity)
+    (class, finding.weight())
 }
 
 /// The dearest first; who is accused before who is not.

@@ -2,7 +2,7 @@
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::ComputeTime;
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Fewest ranks among which whole traces are compared.
 const TRACES_MIN: usize = 4;
@@ -11,12 +11,13 @@ fn slow(job: &str, rank: u32, ratio: f64, ranks: usize) -> Finding {
     let confidence = 0.6;
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::NonCommunicationSlow,
         faults: vec![FaultKind::SlowGpu],
         suspects: vec![Suspect { component: Component::Rank(format!("{job}/{rank}")), share: confidence }],
         confidence,
         severity: (ratio - 1.0).clamp(0.0, 1.0),
+        cost: None,
         evidence: vec![Evidence {
             table: "computation",
             what: format!("mean time of a kernel of computation beside that of {ranks} ranks"),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_diagnosis::{Settings, robust};
 use railtwin_records::{
-    Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, OperationShape, Suspect, Syndrome,
+    Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, OperationShape, Since, Suspect, Syndrome,
 };
 
 /// Fewest ranks of an operation among which durations are compared.
@@ -58,12 +58,13 @@ pub fn of_durations(directory: &Directory, batch: &Batch, settings: &Settings) -
             let info = &directory.communicators[communicator as usize];
             findings.push(Finding {
                 at_ns: batch.until_ns,
-                since_ns: 0,
+                since: Since::default(),
                 syndrome: Syndrome::NonCommunicationSlow,
                 faults: vec![FaultKind::SlowGpu, FaultKind::SlowData],
                 suspects: vec![Suspect { component: directory.rank_component(rank), share: 0.6 }],
                 confidence: 0.6,
                 severity: lack.clamp(0.0, 1.0),
+                cost: None,
                 evidence: vec![Evidence {
                     table: "operations",
                     what: format!(

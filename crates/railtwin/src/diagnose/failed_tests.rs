@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::downtime::spares::binomial_above;
 use railtwin_formats::telemetry::{NcclTest, NcclTestEnd, NcclTestFailure};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
 /// took part in. One attempt accuses nobody, two do.
@@ -350,12 +350,13 @@ fn finding(
     let share = confidence / components.len().max(1) as f64;
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome,
         faults,
         suspects: components.into_iter().map(|component| Suspect { component, share }).collect(),
         confidence,
         severity: 1.0,
+        cost: None,
         evidence,
         advice: advice.to_owned(),
     }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{XpuTimerRank, XpuTimerSnapshot};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Most ranks that are named.
 const NAMED: usize = 8;
@@ -51,12 +51,13 @@ fn of_job(job: &str, ranks: Vec<&XpuTimerRank>) -> Option<Finding> {
         |rank: &&XpuTimerRank| Suspect { component: Component::Rank(format!("{job}/{}", rank.rank)), share };
     Some(Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome,
         faults: vec![FaultKind::Hang, FaultKind::Crash, FaultKind::GpuError, FaultKind::Down],
         suspects: who.iter().map(suspect).collect(),
         confidence,
         severity: 1.0,
+        cost: None,
         evidence: vec![Evidence {
             table: "xpu_timer",
             what: format!("ranks of job {job} whose hang flag is up, of {}", ranks.len()),

@@ -5,7 +5,7 @@ use railtwin_formats::telemetry::{
     IN_PROGRESS, RasCommunicator, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR,
 };
 use railtwin_records::{
-    Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Suspect, Syndrome,
+    Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Since, Suspect, Syndrome,
 };
 
 /// Confidence in a hang of which there is one snapshot: ranks of a job that runs launch one after the other, too.
@@ -95,12 +95,13 @@ fn finding(syndrome: Syndrome, components: Vec<Component>, confidence: f64, evid
     let share = confidence / components.len().max(1) as f64;
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome,
         faults: vec![FaultKind::Hang, FaultKind::Crash, FaultKind::GpuError],
         suspects: components.into_iter().map(|component| Suspect { component, share }).collect(),
         confidence,
         severity: 1.0,
+        cost: None,
         evidence: vec![evidence],
         advice: String::new(),
     }

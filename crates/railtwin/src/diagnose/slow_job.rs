@@ -7,7 +7,7 @@ use railtwin_diagnosis::what_if::{
     blame, slowdown, what_if,
 };
 use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Share of the job's time, or of a stage's, from which a note is worth its line.
 const WORTH: f64 = 0.01;
@@ -110,12 +110,13 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
     let beside = if slow.apart { ", its replica's other stages as fast as theirs" } else { "" };
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::NonCommunicationSlow,
         faults: vec![FaultKind::SlowGpu],
         suspects: slow.ranks.iter().map(suspect).collect(),
         confidence,
         severity: slow.cost.clamp(0.0, 1.0),
+        cost: None,
         evidence: vec![
             Evidence {
                 table: "computation",
@@ -154,12 +155,13 @@ fn of_alone(job: &str, slow: &SlowAlone) -> Finding {
     };
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::NonCommunicationSlow,
         faults: vec![FaultKind::SlowGpu],
         suspects: vec![Suspect { component: Component::Rank(format!("{job}/{}", slow.rank)), share: ALONE }],
         confidence: ALONE,
         severity: slow.cost.clamp(0.0, 1.0),
+        cost: None,
         evidence: vec![
             line(
                 format!("{}{OF_PEERS}, {} steps, and ends later", slow.kind, slow.steps),
@@ -228,12 +230,13 @@ fn of_group(job: &str, group: &SlowGroup) -> Finding {
     let of = format!("{} of these ranks (pipeline stage {})", group.kind, stages.join(", "));
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::CommunicationSlow,
         faults: vec![FaultKind::Slow, FaultKind::Lossy],
         suspects: group.ranks.iter().map(suspect).collect(),
         confidence: SET,
         severity: group.cost.clamp(0.0, 1.0),
+        cost: None,
         evidence: vec![
             line(format!("share of the job's time that {of} costs, replayed"), group.cost, 0.0, ""),
             line(format!("{of} over that of other groups, from when the last rank has come"), group.times, 1.0, "times"),
@@ -270,12 +273,13 @@ fn of_pairs(job: &str, pairs: &[SlowPair]) -> Vec<Finding> {
         let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
         findings.push(Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: Since::default(),
             syndrome: Syndrome::CommunicationSlow,
             faults: vec![FaultKind::Slow, FaultKind::Lossy],
             suspects: ranks.iter().map(suspect).collect(),
             confidence: if ranks.len() == 1 { ALONE } else { PAIR },
             severity: worst.cost.clamp(0.0, 1.0),
+            cost: None,
             evidence: vec![
                 Evidence {
                     table: "operations",

@@ -2,7 +2,7 @@
 use railtwin_diagnosis::steps::shift::WINDOW;
 use railtwin_diagnosis::steps::{Drift, Series, Slower, Step, changes, drifts, levels, strangers};
 use railtwin_formats::telemetry::{FileNotes, Format, StepSeries};
-use railtwin_records::{Component, Evidence, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, Finding, Since, Suspect, Syndrome};
 
 /// Confidence in whom: times of steps tell that a job is slower, and not what of it.
 const WHOM: f64 = 0.45;
@@ -89,12 +89,13 @@ fn number_of(series: &StepSeries, at: usize) -> u64 {
 fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Finding {
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::NonCommunicationSlow,
         faults: Vec::new(),
         suspects: vec![Suspect { component: Component::Job(who), share: WHOM }],
         confidence: WHOM,
         severity: (is / was - 1.0).clamp(0.0, 1.0),
+        cost: None,
         evidence: vec![Evidence { table: TABLE, what, value: is, expected: was, unit: "s" }],
         advice: advice.into(),
     }

@@ -5,7 +5,7 @@ use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::pairs::{PAIR_SHARE, PairTest, slow_pairs};
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestResult};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Hosts of a test within one host among which a slow one can be told.
 const HOSTS_MIN: usize = 4;
@@ -158,12 +158,13 @@ fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Setti
         let confidence = if evidence.len() > 1 { 0.95 } else { 0.4 };
         Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: Since::default(),
             syndrome: Syndrome::CommunicationSlow,
             faults: vec![FaultKind::SlowGpu, FaultKind::Slow],
             suspects: vec![Suspect { component: Component::Host(host.to_owned()), share: confidence }],
             confidence,
             severity: 1.0 - worst.exp(),
+            cost: None,
             evidence,
             advice: "NVLink errors, GPU clocks and the host's PCIe links tell what in it is slow".into(),
         }
@@ -233,12 +234,13 @@ fn wrong_results(files: &[(String, Vec<NcclTest>)]) -> Vec<Finding> {
         let confidence = if suspects.is_empty() { 0.0 } else { confidence };
         findings.push(Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: Since::default(),
             syndrome: Syndrome::Counter,
             faults: vec![FaultKind::GpuError],
             suspects: suspects.into_iter().map(|component| Suspect { component, share }).collect(),
             confidence,
             severity: 1.0,
+            cost: None,
             evidence: logs.into_iter().flat_map(|log| log.evidence).collect(),
             advice: advice.into(),
         });

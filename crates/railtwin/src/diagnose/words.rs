@@ -223,12 +223,13 @@ mod tests {
         });
         of_finding(&Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: railtwin_records::Since::default(),
             syndrome,
             faults: faults.to_vec(),
             suspects: Vec::new(),
             confidence: 0.9,
             severity: 0.0,
+            cost: None,
             evidence: evidence.collect(),
             advice: String::new(),
         })

@@ -7,17 +7,13 @@ mod matrix;
 
 use railtwin_engine::Case;
 use railtwin_records::{Action, Component, Finding, Truth};
-use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
 use crate::telemetry_run::TelemetryRun;
 use components::Components;
 
-/// Part of the run's own time that telemetry may go beyond it and still stand on the page's axis.
-const BEYOND: f64 = 1.5;
-
-/// The section for a run that ended at `end`; none where nobody looked.
-pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value> {
+/// The section for a run; none where nobody looked.
+pub fn diagnosis(case: &Case, run: &TelemetryRun) -> Option<Value> {
     if !run.diagnosed {
         return None;
     }
@@ -40,21 +36,19 @@ pub fn diagnosis(case: &Case, run: &TelemetryRun, end: SimTime) -> Option<Value>
     let about = accused.iter().find(|(_, ranks)| !ranks.is_empty()).or_else(|| accused.first());
     let finding = about.map(|(row, _)| *row);
     let accused = about.map_or_else(Vec::new, |(_, ranks)| ranks.clone());
-    let since_ns = accusation.map_or(0, |finding| finding.since_ns);
+    // What was sent before the fault began for sure would water its traces down.
+    let since_ns = accusation.map_or(0, |finding| finding.since.until_ns);
     let chain = chain::Chain::of(run, since_ns, finding, &accused);
     let mut section = json!({
         "source": "simulated",
         "operations": run.seen[0],
         "messages": run.seen[1],
         "span_s": seconds(until_ns),
+        "start_ps": start_ns as f64 * 1e3,
         "settings": settings(&run.thresholds),
         "findings": findings,
         "truths": begun.map(|truth| truth_value(truth, &seconds)).collect::<Vec<_>>(),
     });
-    // Telemetry that goes on far beyond the run has no place on its axis of time.
-    if until_ns as f64 * 1e3 <= BEYOND * end.ps() as f64 {
-        section["start_ps"] = (start_ns as f64 * 1e3).into();
-    }
     if let Some(matrix) = matrix::matrix(case, run, since_ns) {
         section["matrix"] = matrix;
     }
@@ -91,12 +85,15 @@ fn finding_value(
     let severity = if finding.severity.is_finite() { finding.severity.max(0.0) } else { 1.0 };
     json!({
         "at_s": seconds(finding.at_ns),
-        "since_s": seconds(finding.since_ns),
+        "since_s": seconds(finding.since.from_ns),
+        "since_until_s": seconds(finding.since.until_ns),
         "syndrome": finding.syndrome.name(),
         "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
         "suspects": suspects.collect::<Vec<_>>(),
         "confidence": finding.confidence.clamp(0.0, 1.0),
         "severity": severity,
+        "lost_s": finding.cost.map(|cost| cost.lost_ns / 1e9),
+        "lost_share": finding.cost.map(|cost| cost.share),
         "evidence": evidence.collect::<Vec<_>>(),
         "advice": finding.advice,
         "actions": actions,

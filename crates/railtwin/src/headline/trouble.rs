@@ -111,8 +111,8 @@ pub fn accused(findings: &[Finding]) -> Vec<Evidence> {
         Some(Evidence {
             subject: subject(&suspect.component),
             what,
-            cost: finding.severity,
-            at: Some(finding.since_ns as f64 / 1e9),
+            cost: finding.weight(),
+            at: Some(finding.since.until_ns as f64 / 1e9),
             certainty: finding.confidence,
         })
     };
@@ -290,12 +290,13 @@ mod tests {
     fn who_accuses_nobody_is_no_evidence() {
         let finding = |confidence: f64, syndrome| Finding {
             at_ns: 0,
-            since_ns: 3_000_000_000,
+            since: railtwin_records::Since::at(3_000_000_000),
             syndrome,
             faults: vec![],
             suspects: vec![Suspect { component: Component::Rank("train/6".to_owned()), share: 1.0 }],
             confidence,
             severity: 1.0,
+            cost: None,
             evidence: vec![],
             advice: String::new(),
         };

@@ -261,12 +261,13 @@ mod tests {
         let evidence = vec![Evidence { table: "operations", what, value: 2.0, expected: 1.0, unit: "us" }];
         let finding = Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: railtwin_records::Since::default(),
             syndrome: Syndrome::CommunicationSlow,
             faults: Vec::new(),
             suspects: Vec::new(),
             confidence: 0.0,
             severity: 0.1,
+            cost: None,
             evidence,
             advice: String::new(),
         };

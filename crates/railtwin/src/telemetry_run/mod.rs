@@ -5,7 +5,9 @@
 //! queue pairs in every state that faults bring the network into.
 //!
 //! * [`packets`]: what packets told; [`states`]: those states; [`traffic`]: what queue pairs and ranks of rings took, for the page;
-//!   [`moment`]: the operations of one step; [`steps`]: its times by the state of faults.
+//!   [`moment`]: the operations of one step; [`steps`]: its times by the state of faults; [`cost`]: what findings cost the
+//!   job.
+pub mod cost;
 pub mod moment;
 pub mod packets;
 pub mod states;
@@ -37,6 +39,7 @@ use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
 use crate::watch::{IDLE_S, Rhythm, Watch};
 use crate::wiring::plan_of;
+use cost::StepTimes;
 use moment::{Moment, Turn};
 use packets::PacketWatch;
 use traffic::Traffic;
@@ -71,8 +74,8 @@ pub struct TelemetryRun {
     pub span_ns: [u64; 2],
     /// Steps that ended.
     pub steps: u64,
-    /// How long each of them took, in nanoseconds; they follow each other from the start of the job.
-    pub step_ns: Vec<u64>,
+    /// Begin and end of each of them, in nanoseconds.
+    pub step_spans: Vec<(u64, u64)>,
     /// Operations of the steps asked for that never end in a replay; those of a run of packets are the run's own.
     pub unfinished: u64,
     /// The row of the job, and since when it could not end, where the replay stands still.
@@ -176,7 +179,7 @@ fn replayed(
     asked: u64,
 ) -> Result<TelemetryRun, Error> {
     let case = &resolved.case;
-    let base = without_faults(case);
+    let base = states::without_faults(case);
     let engine = engine_of(resolved);
     let log = base.as_ref().map(|base| engine.run(base, simulation.chosen));
     let log: &RunLog = log.as_ref().unwrap_or(&simulation.log);
@@ -249,15 +252,15 @@ fn told_by_packets(
             host_clock: &host_clock,
         };
         gathered.take(&watch.directory, &turn, step, accused);
-        if watch.told.steps() > step {
-            gathered.step_ns.push(watch.told.last_step_ns());
-        }
         if watch.now >= ends_at {
             break;
         }
     }
     let findings = watch.joined();
     let (steps, stuck) = (watch.told.steps(), watch.told.is_stuck());
+    let ended = steps_of(&case.work.jobs[job], &log.times);
+    let ns = |at: SimTime| at.ps() / 1_000;
+    gathered.steps = ended.iter().take(steps as usize).map(|step| (ns(step.1), ns(step.2))).collect();
     let span_ns = [watch.told.start_ns(), (watch.now * 1e9) as u64];
     Ok(gathered.done(
         (resolved, spec),
@@ -283,8 +286,9 @@ struct Gathered {
     traffic: Traffic,
     moment: Moment,
     seen: [u64; 2],
-    step_ns: Vec<u64>,
     full: [bool; 4],
+    /// Begins and ends of the steps that ended.
+    steps: Vec<(u64, u64)>,
     warnings: Vec<String>,
 }
 
@@ -296,8 +300,8 @@ impl Gathered {
             traffic: Traffic::new(steps),
             moment: Moment::default(),
             seen: [0; 2],
-            step_ns: Vec::new(),
             full: [false; 4],
+            steps: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -316,7 +320,7 @@ impl Gathered {
         mut self,
         (resolved, spec): (&Resolved, &TelemetrySpec),
         directory: Directory,
-        findings: Vec<Finding>,
+        mut findings: Vec<Finding>,
         (steps, stuck): (u64, bool),
         span_ns: [u64; 2],
         source: &'static str,
@@ -328,12 +332,13 @@ impl Gathered {
         if stuck {
             self.warnings.push(format!("telemetry ends in step {steps}, in which the job stands still"));
         }
+        StepTimes::new(self.steps.clone(), stuck.then_some(span_ns[1])).price(&mut findings);
         let safeguard = Safeguard::of_cluster(resolved.case.fabric.hosts().len());
         TelemetryRun {
             actions: actions_of(&findings, &directory, &safeguard),
             span_ns,
             steps,
-            step_ns: self.step_ns,
+            step_spans: self.steps,
             unfinished: 0,
             stop: None,
             directory,
@@ -363,8 +368,11 @@ fn watched(
     let mut gathered = Gathered { warnings, ..Gathered::from(start_ns, steps) };
     let mut ends_at = f64::INFINITY;
     while watch.replay.steps() < steps && watch.now < ends_at {
-        let step = watch.replay.steps();
+        let (step, begin_ns) = (watch.replay.steps(), (watch.now * 1e9) as u64);
         let (progress, told) = watch.turn();
+        if watch.replay.steps() > step {
+            gathered.steps.push((begin_ns, watch.batch.until_ns));
+        }
         if progress == Progress::Stuck && ends_at == f64::INFINITY {
             ends_at = watched_until(case, job, watch.now);
         }
@@ -377,9 +385,6 @@ fn watched(
             host_clock: &host_clock,
         };
         gathered.take(&watch.directory, &turn, step, accused);
-        if watch.replay.steps() > step {
-            gathered.step_ns.push(watch.replay.last_step_ns());
-        }
     }
     let findings = watch.joined();
     let stuck = watch.replay.is_stuck() && watch.replay.steps() < steps;
@@ -388,25 +393,6 @@ fn watched(
     let unfinished = watch.replay.unended_of(steps);
     let done = gathered.done((resolved, spec), watch.directory, findings, ended, span_ns, source);
     TelemetryRun { unfinished, ..done }
-}
-
-/// The case without anything wrong; none where nothing is.
-fn without_faults(case: &Case) -> Option<Case> {
-    let troubles = &case.packets.troubles;
-    if case.faults.is_empty()
-        && case.impairments.is_empty()
-        && case.rank_faults.is_empty()
-        && troubles.is_empty()
-    {
-        return None;
-    }
-    let mut base = case.clone();
-    base.faults.clear();
-    base.impairments.clear();
-    base.rank_faults.clear();
-    base.truths.clear();
-    base.packets.troubles.clear();
-    Some(base)
 }
 
 /// Adds the records of a batch to those that are kept, table by table while there is room.
@@ -483,7 +469,7 @@ impl TelemetryRun {
             declared::FINDINGS.figure(found, "of diagnosis in the telemetry of the run"),
             declared::ACCUSATIONS.figure(accusing as f64, "findings that name somebody and are no collision"),
         ];
-        figures.extend(steps::figures(self.span_ns, &self.step_ns, &case.truths));
+        figures.extend(steps::figures(self.span_ns[1], &self.step_spans, &case.truths));
         let fabric = Some(&*case.fabric);
         let places = railtwin_diagnosis::join::Places { directory: &self.directory, fabric };
         let [from_ns, until_ns] = self.span_ns;

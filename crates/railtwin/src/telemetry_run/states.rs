@@ -46,3 +46,22 @@ pub(crate) fn moments(case: &Case, replicate: u32) -> Vec<SimTime> {
     }
     moments.into_iter().filter(|&at| at < SimTime::NEVER).collect()
 }
+
+/// The case without anything wrong; none where nothing is.
+pub fn without_faults(case: &Case) -> Option<Case> {
+    let troubles = &case.packets.troubles;
+    if case.faults.is_empty()
+        && case.impairments.is_empty()
+        && case.rank_faults.is_empty()
+        && troubles.is_empty()
+    {
+        return None;
+    }
+    let mut base = case.clone();
+    base.faults.clear();
+    base.impairments.clear();
+    base.rank_faults.clear();
+    base.truths.clear();
+    base.packets.troubles.clear();
+    Some(base)
+}

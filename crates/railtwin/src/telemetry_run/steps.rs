@@ -7,18 +7,15 @@ use crate::fault_states::{FaultStates, Span, StepTimes};
 use crate::figures::declared::Declared;
 use crate::figures::declared::network as declared;
 
-/// The figures of steps that took `step_ns` nanoseconds each, one after the other from the first of `span_ns` on; nothing
-/// where no fault begins or ends up to the second of `span_ns`.
-pub fn figures(span_ns: [u64; 2], step_ns: &[u64], truths: &[Truth]) -> Vec<Figure> {
+/// The figures of steps by their begins and ends in nanoseconds; nothing where no fault begins or ends up to `until_ns`.
+pub fn figures(until_ns: u64, steps: &[(u64, u64)], truths: &[Truth]) -> Vec<Figure> {
     let states = FaultStates::of_truths(truths);
-    let [mut from, until] = span_ns.map(SimTime::from_ns);
-    if states.first_change().is_none_or(|change| change >= until) {
+    if states.first_change().is_none_or(|change| change >= SimTime::from_ns(until_ns)) {
         return Vec::new();
     }
-    let times = StepTimes::of(step_ns.iter().map(|&ns| {
-        let begins = from;
-        from = begins + SimTime::from_ns(ns);
-        (states.span(0, begins, from), SimTime::from_ns(ns).seconds())
+    let times = StepTimes::of(steps.iter().map(|&(from_ns, until_ns)| {
+        let [from, until] = [from_ns, until_ns].map(SimTime::from_ns);
+        (states.span(0, from, until), until.since(from).seconds())
     }));
     let all = [
         (declared::TELEMETRY_STEP_TIME_BEFORE_FAULT, times.mean(Span::Before)),

@@ -29,16 +29,25 @@ export function suspectsOf({ suspects }: Finding): string {
   return shown.length > 0 ? `${shown.join(", ")} or ${last}` : last;
 }
 
-/** How much it costs. */
-export const costOf = (finding: Finding): string =>
-  standsStill(finding) && finding.severity >= 1
-    ? "it stands still"
-    : `it costs ${percentShort(finding.severity)}`;
+/** How much it costs: time lost against the state before; where that is not known, how far records deviate. */
+export function costOf(finding: Finding): string {
+  const { lost_share, lost_s, severity } = finding;
+  if (standsStill(finding) && severity >= 1) return "it stands still";
+  if (lost_share === null) return `severity ${percentShort(severity)}`;
+  const lost = lost_s === null ? "" : ` (${seconds(lost_s)})`;
+  return `it costs ${percentShort(lost_share)} of the job's time since${lost}`;
+}
+
+/** When the cause began, as far as records tell. */
+export const sinceOf = ({ since_s, since_until_s }: Finding): string =>
+  since_until_s > since_s
+    ? `Began between ${seconds(since_s)} and ${seconds(since_until_s)}`
+    : `Since ${seconds(since_s)}`;
 
 /** The answer: what is seen, who it can be, since when, how bad, how sure. */
 export function sentenceOf(finding: Finding): string {
   return (
-    `${leadOf(finding)}: ${suspectsOf(finding)}. Since ${seconds(finding.since_s)} ${costOf(finding)}` +
+    `${leadOf(finding)}: ${suspectsOf(finding)}. ${sinceOf(finding)}; ${costOf(finding)}` +
     (finding.suspects.length > 0 ? `; confidence ${percentShort(finding.confidence)}.` : ".")
   );
 }
@@ -73,8 +82,23 @@ export function findingLines(
   findings: readonly Finding[],
   order: readonly number[],
 ): (string | number)[][] {
-  const head = ["at (s)", "since (s)", "syndrome", "faults", "suspects", "shares (ratio)"];
-  head.push("confidence (ratio)", "severity (ratio)", "advice", "actions");
+  const head = [
+    "at (s)",
+    "since (s)",
+    "since until (s)",
+    "syndrome",
+    "faults",
+    "suspects",
+    "shares (ratio)",
+  ];
+  head.push(
+    "confidence (ratio)",
+    "severity (ratio)",
+    "time lost (s)",
+    "time lost (ratio)",
+    "advice",
+    "actions",
+  );
   const lines = order.flatMap((row): (string | number)[][] => {
     const one = findings[row];
     if (one === undefined) return [];
@@ -82,12 +106,15 @@ export function findingLines(
       [
         one.at_s,
         one.since_s,
+        one.since_until_s,
         one.syndrome,
         one.faults.join("; "),
         one.suspects.map(({ kind, name }) => `${kind} ${name}`).join("; "),
         one.suspects.map(({ share }) => share).join("; "),
         one.confidence,
         one.severity,
+        one.lost_s ?? "",
+        one.lost_share ?? "",
         one.advice,
         one.actions.map(({ kind, target }) => `${kind} ${target}`).join("; "),
       ],

@@ -19,7 +19,9 @@ export interface Picture {
   timeline: Timeline;
   lanes: readonly Lane[];
   theme: Theme;
-  marks: readonly number[];
+  marks: readonly { at_ps: number; repair: boolean }[];
+  /** Time after the engine's run that telemetry observed; null: there is none. */
+  beyond: readonly [number, number] | null;
   hover: number | null;
   /** The part being brushed, in screen x. */
   brush: readonly [number, number] | null;
@@ -69,7 +71,8 @@ export function draw(pen: Pen, picture: Picture, frame: Frame): void {
     }
     y += frame.lane_gap_px;
   });
-  for (const at of picture.marks) drawMark(pen, theme, frame, at, height);
+  if (picture.beyond) drawBeyond(pen, theme, frame, picture.beyond, height);
+  for (const mark of picture.marks) drawMark(pen, theme, frame, mark, height);
   if (picture.brush) {
     const [a, b] = picture.brush;
     pen.fillStyle = theme.accent;
@@ -172,10 +175,39 @@ function drawAxis(pen: Pen, picture: Picture, frame: Frame, height: number): voi
   pen.fillText(`time (${axis.unit})`, frame.gutter - 10, bottom + 6);
 }
 
-function drawMark(pen: Pen, theme: Theme, frame: Frame, at_ps: number, height: number): void {
-  const x = xOf(at_ps, frame);
+/** Time in which telemetry replays steps, of which the run has no spans. */
+function drawBeyond(
+  pen: Pen,
+  theme: Theme,
+  frame: Frame,
+  beyond: readonly [number, number],
+  height: number,
+): void {
+  const x = Math.max(xOf(beyond[0], frame), frame.gutter);
+  const end = Math.min(xOf(beyond[1], frame), frame.width);
+  if (end <= x) return;
+  pen.globalAlpha = 0.6;
+  pen.fillStyle = theme.sunk;
+  pen.fillRect(x, 0, end - x, height - frame.foot);
+  pen.globalAlpha = 1;
+  pen.font = font(12);
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  pen.fillStyle = theme.soft;
+  const text = "steps replayed for telemetry; their operations are not drawn";
+  pen.fillText(fitting(pen, text, end - x - 16), x + 8, (height - frame.foot) / 2);
+}
+
+function drawMark(
+  pen: Pen,
+  theme: Theme,
+  frame: Frame,
+  mark: { at_ps: number; repair: boolean },
+  height: number,
+): void {
+  const x = xOf(mark.at_ps, frame);
   if (x < frame.gutter || x > frame.width) return;
-  pen.fillStyle = theme.mark;
+  pen.fillStyle = mark.repair ? theme.good : theme.mark;
   pen.fillRect(x - 0.5, 0, 1, height - frame.foot);
   pen.beginPath();
   pen.moveTo(x - 4, 0);

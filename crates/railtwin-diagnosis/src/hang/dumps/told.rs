@@ -1,7 +1,7 @@
 //! The answer: findings with what they rest on.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::picture::{Picture, Standing};
 use super::proof::{Proof, Proved, Still, proved};
@@ -356,12 +356,13 @@ impl Answer<'_> {
         let last = self.picture.dumps.values().flat_map(|dump| &dump.operations).map(|one| one.last_ns).max();
         Finding {
             at_ns: last.unwrap_or(0),
-            since_ns: operation.created_ns,
+            since: Since::at(operation.created_ns),
             syndrome,
             faults: Vec::new(),
             suspects,
             confidence,
             severity: 1.0,
+            cost: None,
             evidence,
             advice: String::new(),
         }

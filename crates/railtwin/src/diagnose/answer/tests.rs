@@ -1,16 +1,17 @@
 //! The first screen: what a cause is, what decides it, and how it is written.
 use super::*;
-use railtwin_records::Suspect;
+use railtwin_records::{Since, Suspect};
 
 fn finding(syndrome: Syndrome, component: Component, advice: &str) -> Finding {
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome,
         faults: Vec::new(),
         suspects: vec![Suspect { component, share: 0.9 }],
         confidence: 0.9,
         severity: 1.0,
+        cost: None,
         evidence: Vec::new(),
         advice: advice.into(),
     }
@@ -47,6 +48,7 @@ fn what_tests_show_follows_from_the_link_of_their_host() {
     let down = Finding {
         faults: vec![FaultKind::Down],
         severity: 0.2,
+        cost: None,
         evidence: vec![line("counters", "losses of link", 3.0, 0.0)],
         ..finding(Syndrome::Counter, Component::Nic("b/mlx5_0".into()), "")
     };

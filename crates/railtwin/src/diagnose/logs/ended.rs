@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use super::who::Who;
 use super::{LITTLE, Said, TABLE, finding};
@@ -186,12 +186,13 @@ pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
     );
     Some(Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::Crash,
         faults: Vec::new(),
         suspects: Vec::new(),
         confidence: 0.0,
         severity: 1.0,
+        cost: None,
         evidence: vec![Evidence { table: TABLE, what, value: chains.len() as f64, expected: 0.0, unit: "ranks" }],
         advice: "another process ended or stood still, and which one these lines do not tell: look at ranks of which no exception \
                  is told, at what the launcher says, and at the kernel's logs of their hosts"

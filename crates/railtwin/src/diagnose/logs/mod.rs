@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_diagnosis::ends::{End, Fault, Report, UNKNOWN_HOST, findings_of_reports};
 use railtwin_diagnosis::rules::{Xid, xid_meaning};
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
-use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 pub use ended::{ENDED, of_victims};
 pub(super) use lines::Lines;
@@ -77,12 +77,13 @@ fn quoted((file, event): Said<'_>) -> String {
 fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: Vec<String>) -> Finding {
     Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::Counter,
         faults,
         suspects: vec![Suspect { component, share: confidence }],
         confidence,
         severity: 1.0,
+        cost: None,
         evidence: said.into_iter().take(8).map(line).collect(),
         advice: String::new(),
     }
@@ -224,7 +225,7 @@ fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>,
         let mut one = finding(component, confidence, vec![FaultKind::Crash, FaultKind::GpuError], said);
         one.syndrome = Syndrome::Crash;
         one.at_ns = time.unwrap_or(0);
-        one.since_ns = one.at_ns;
+        one.since = Since::at(one.at_ns);
         one.advice =
             "its process ended with an error of CUDA: see the program first, and Xid of its GPU".into();
         one

@@ -10,7 +10,7 @@ use railtwin_diagnosis::hang::dumps::{
     DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
 };
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent, WatchdogState, WatchdogTimeout};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::super::flight::{NAMED as COLLECTIVES, RANKS_MOST, SAME_SIZE, WHOLE};
 use super::members::{self, Key, Members};
@@ -158,12 +158,13 @@ pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
     said.truncate(8);
     Some(Finding {
         at_ns: 0,
-        since_ns: 0,
+        since: Since::default(),
         syndrome: Syndrome::CommunicationHang,
         faults: vec![FaultKind::Hang, FaultKind::Crash, FaultKind::GpuError, FaultKind::Down],
         suspects: Vec::new(),
         confidence: 0.0,
         severity: 1.0,
+        cost: None,
         evidence: said,
         advice: "the job stood still; who held it up these lines do not tell: look at ranks that do not say it, and give logs of \
                  all ranks or dumps of the Flight Recorder (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"

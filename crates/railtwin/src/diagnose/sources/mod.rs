@@ -359,12 +359,13 @@ mod tests {
     fn finding(component: Component, table: &'static str, what: &str) -> Finding {
         Finding {
             at_ns: 0,
-            since_ns: 0,
+            since: railtwin_records::Since::default(),
             syndrome: Syndrome::Counter,
             faults: Vec::new(),
             suspects: vec![Suspect { component, share: 1.0 }],
             confidence: 1.0,
             severity: 1.0,
+            cost: None,
             evidence: vec![Evidence { table, what: what.to_owned(), value: 1.0, expected: 0.0, unit: "" }],
             advice: String::new(),
         }
