@@ -10,6 +10,14 @@ use crate::simulate::{Replicate, Simulation};
 
 /// Bits per second of each finished operation of a job without computation; nothing for other jobs.
 pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f64> + 'a {
+    with_operations(job, log).map(|(_, bits)| bits)
+}
+
+/// The same with the operations.
+pub fn with_operations<'a>(
+    job: &'a JobGraph,
+    log: &'a RunLog,
+) -> impl Iterator<Item = (OperationId, f64)> + 'a {
     let collectives = job.plan.operations.iter().all(|o| matches!(o.work, Work::Communicate { .. }));
     let length = job.plan.operations.len();
     let total = if collectives { length * job.steps as usize } else { 0 };
@@ -25,7 +33,7 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = f6
         let end = log.times.end[id.index()];
         let seconds = end.since(log.times.start[id.index()]).seconds();
         let bits = 8.0 * busbw(pattern.collective, ranks, bytes, seconds);
-        (end != SimTime::NEVER && seconds > 0.0).then_some(bits)
+        (end != SimTime::NEVER && seconds > 0.0).then_some((id, bits))
     })
 }
 

@@ -38,6 +38,8 @@ pub enum What {
     },
     /// Queue pairs waited for so many seconds.
     Stalled(f64),
+    /// For what queue pairs of the subject waited, in words that follow so many seconds each.
+    StallCauses(Vec<(&'static str, f64)>),
     /// Steps took so many seconds longer than those before the fault.
     Lost(f64),
     /// Transfers of packets whose last byte never arrived.
@@ -117,7 +119,7 @@ impl What {
             Self::StandsInDraws { .. } => 2,
             Self::Accused { .. } => 3,
             Self::Fault { .. } => 4,
-            Self::Stalled(_) | Self::Lost(_) => 5,
+            Self::Stalled(_) | Self::StallCauses(_) | Self::Lost(_) => 5,
             Self::NeverArrived(_) => 6,
             Self::Alarms { .. } | Self::Paused { .. } | Self::SentAgain { .. } => 7,
         }

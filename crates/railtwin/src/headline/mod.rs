@@ -5,6 +5,7 @@
 //! count or time in its tables, written as they are there.
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
+//! * [`stall`]: what stalls waited for.
 //! * [`step`]: the result; [`life`]: that of weeks.
 //! * [`limits`]: utilization while operations were in flight; [`latency`]: what takes time whatever the bytes;
 //!   [`binds`]: what binds.
@@ -18,6 +19,7 @@ pub mod latency;
 pub mod life;
 pub mod limits;
 pub mod numbers;
+pub mod stall;
 pub mod step;
 pub mod trouble;
 pub mod words;
@@ -52,6 +54,7 @@ pub fn of_run(
     let costs = trouble::faults(&known, end);
     all.extend(trouble::injected(case, &known, end, &costs));
     all.extend(costs);
+    all.extend(stall::causes(&known, end));
     all.extend(trouble::packets(&known));
     all.extend(trouble::alarms(&simulation.log));
     text(name, all, &known, simulation.replicates.len())
@@ -74,7 +77,7 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
     let named = all.iter().any(|e| matches!(&e.what, What::Stands { cause, .. } if cause.is_named()));
     // Of a job that stands it says nothing how long it stood, nor another time what it was that stopped it.
     all.retain(|evidence| match evidence.what {
-        What::Stalled(_) | What::Lost(_) => !stands,
+        What::Stalled(_) | What::StallCauses(_) | What::Lost(_) => !stands,
         What::Fault { .. } => !named,
         _ => true,
     });

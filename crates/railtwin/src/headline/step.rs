@@ -36,6 +36,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> String {
         {
             let rate = shown(value, "bits_per_s");
             let spread = spread(known, job, ["busbw_min", "busbw_max"], "bits_per_s", draws);
+            let spread = spread + &without_stalls(known, job);
             match several {
                 false => format!("{rate} of bus bandwidth{spread}"),
                 true => {
@@ -64,6 +65,12 @@ pub fn result(known: &Known<'_>, draws: usize) -> String {
             })
         }
     }
+}
+
+/// The bus bandwidth without stalls, where the job stalled.
+fn without_stalls(known: &Known<'_>, job: usize) -> String {
+    let moving = known.value_of_job(job, "busbw_moving");
+    moving.map_or(String::new(), |rate| format!(", {} without stalls", shown(rate, "bits_per_s")))
 }
 
 /// The band over draws in brackets; nothing where there is one draw.

@@ -26,6 +26,11 @@ pub fn clause(evidence: &Evidence) -> String {
             format!("{first}: {kind} at {subject} from {} on", time(*from))
         }
         What::Stalled(seconds) => format!("queue pairs of {subject} stood still for {}", time(*seconds)),
+        What::StallCauses(parts) => {
+            let parts: Vec<String> =
+                parts.iter().map(|(words, seconds)| format!("{} {words}", time(*seconds))).collect();
+            format!("{subject} waited {}", parts.join(", "))
+        }
         What::Lost(seconds) => {
             format!("steps of {subject} after the fault took {} longer in all", time(*seconds))
         }

@@ -57,6 +57,10 @@ declare! {
     /// Time in which a queue pair of the job waited for an answer that a fault kept away, from the loss of its path, in
     /// packets the last answer before it, to the answer that ends the wait.
     STALL_TIME = "stall_time": Seconds, Less;
+    /// Part of `stall_time` that the job waited for one cause; the causes sum to it; where the job stalled.
+    STALLED = "stalled_<cause>": Seconds, Less;
+    /// Bus bandwidth over the time in which data moved, without stalls, mean over operations; where the job stalled.
+    BUSBW_MOVING = "busbw_moving": BitsPerSecond, More;
     /// `time_lost` over the length of the run; below 0 where steps after the fault are shorter than those before it.
     TIME_LOST_SHARE = "time_lost_share": Share, Less;
     /// One less throughput after the fault over that before it, in steps that neither stalled nor saw a repair.
