@@ -3,14 +3,16 @@ use std::sync::Arc;
 
 use railtwin_control::Place;
 pub use railtwin_control::controller::Replan;
-use railtwin_fabric::{Fabric, LinkId};
+use railtwin_fabric::{CableId, Fabric, LinkId};
 use railtwin_records::Truth;
 use railtwin_routing::EcmpConfig;
 use railtwin_units::{SimTime, stream};
 
 use crate::balancer::Balancer;
 use crate::control_spec::ControlSpec;
-use crate::fault::{Fault, Impairment, Moment, RankFault, Reaction, Transport, timeline};
+use crate::fault::{
+    Darkness, Fault, Impairment, Moment, RankFault, Reaction, Transport, darknesses, timeline,
+};
 use crate::graph::WorkGraph;
 use crate::own::Own;
 use crate::packet::{Ecn, PacketCase};
@@ -216,8 +218,17 @@ impl Case {
     /// Everything that faults of cables bring about in a replicate, in order of time. Replicates differ in what the
     /// reaction has as ranges.
     pub fn timeline(&self, replicate: u32) -> Vec<Moment> {
-        let seed = stream::mix(self.seed ^ (u64::from(replicate) << 32));
-        timeline(&self.fabric, &self.faults, &self.reaction, seed)
+        timeline(&self.fabric, &self.faults, &self.reaction, self.reaction_seed(replicate))
+    }
+
+    /// When a cable carries nothing in a replicate, in order of time.
+    pub fn darknesses(&self, replicate: u32, cable: CableId) -> Vec<Darkness> {
+        let seed = self.reaction_seed(replicate);
+        darknesses((&self.fabric, cable), &self.faults, &self.reaction, seed)
+    }
+
+    fn reaction_seed(&self, replicate: u32) -> u64 {
+        stream::mix(self.seed ^ (u64::from(replicate) << 32))
     }
 
     /// Bytes of data per second that a link carries in flows: its capacity, in the network without headers.

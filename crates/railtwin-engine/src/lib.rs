@@ -62,5 +62,7 @@ pub use packet_log::PacketLog;
 pub use packet_records::PacketRecords;
 pub use path_sink::nvlink;
 pub use routing_spec::RoutingSpec;
-pub use run_log::{Incident, IncidentKind, JobThroughput, OperationTimes, Progress, RunLog, Throughput};
+pub use run_log::{
+    Incident, IncidentKind, JobThroughput, OperationTimes, Progress, RunLog, Throughput, Wait,
+};
 pub use step_demand::step_demand;

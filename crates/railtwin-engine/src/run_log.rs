@@ -90,6 +90,23 @@ pub struct Progress {
     pub share: f64,
 }
 
+/// A queue pair that waited because packets were lost, or because its path stood still.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Wait {
+    /// Its job.
+    pub job: u32,
+    /// From when on.
+    pub from: SimTime,
+    /// From when on its path carried again; [`SimTime::NEVER`] where it did not before the end of the wait.
+    pub carries: SimTime,
+    /// When it went on, or died; [`SimTime::NEVER`] where it waited at the end of the run.
+    pub until: SimTime,
+    /// The dead cable on its path, the last one of several; none where nothing on its path was dead.
+    pub cable: Option<CableId>,
+    /// Nothing was lost: a link on its path stood still by pauses.
+    pub paused: bool,
+}
+
 /// Work done by one job over time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct JobThroughput {
@@ -133,6 +150,8 @@ pub struct RunLog {
     pub pattern_bytes: Vec<f64>,
     /// Faults that acted and what they did to jobs, in order.
     pub incidents: Vec<Incident>,
+    /// Queue pairs that waited; of flows.
+    pub waits: Vec<Wait>,
     /// Progress of operations that faults or changes of paths met in flight, by operation and time; of flows.
     pub progress: Vec<Progress>,
     /// What controllers decided, in order.

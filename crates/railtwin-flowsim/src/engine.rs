@@ -266,7 +266,7 @@ impl FlowEngine {
             log.events += 1;
         }
         order.finish(&mut log);
-        log.progress = marks.finish();
+        (log.progress, log.waits) = (marks.finish(), waiting.finish());
         log.counted_until = if log.unfinished > 0 { now.max(log.end) } else { log.end };
         flight.finish(now, work, &mut log);
         log.actions = outside.mediator.into_actions();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_engine::fault::{TimedOut, Tries};
 use railtwin_engine::{Case, Incident, IncidentKind, Resume, RunLog, Transport, WorkGraph};
-use railtwin_fabric::{CableClass, DeviceKind, Fabric, LinkId};
+use railtwin_fabric::{CableClass, CableId, DeviceKind, Fabric, LinkId};
 use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
@@ -70,6 +70,18 @@ struct Wait {
     nowhere: bool,
     /// Nothing was lost: a link on its path stands still, and it goes on with that.
     paused: bool,
+    /// Since when it waits, since when its path carries again, and the cable that kept it from that.
+    from: SimTime,
+    carries: SimTime,
+    cable: Option<CableId>,
+}
+
+impl Wait {
+    /// The same for the log, with its end.
+    const fn logged(&self, until: SimTime) -> railtwin_engine::Wait {
+        let Self { job, from, carries, cable, paused, .. } = *self;
+        railtwin_engine::Wait { job, from, carries, until, cable, paused }
+    }
 }
 
 /// All that wait.
@@ -96,6 +108,8 @@ pub struct Waiting {
     changed: bool,
     /// Queue pairs that wait, by job.
     by_job: Vec<u32>,
+    /// Waits that are over.
+    over: Vec<railtwin_engine::Wait>,
 }
 
 impl Waiting {
@@ -117,7 +131,15 @@ impl Waiting {
             any_broken: false,
             changed: false,
             by_job: vec![0; jobs],
+            over: Vec::new(),
         }
+    }
+
+    /// All waits of the run, by job and time.
+    pub fn finish(mut self) -> Vec<railtwin_engine::Wait> {
+        self.over.extend(self.waits.values().map(|wait| wait.logged(SimTime::NEVER)));
+        self.over.sort_unstable();
+        self.over
     }
 
     /// Links of the network die or carry again. Those inside a host know no queue pairs: what crosses them stands
@@ -188,6 +210,7 @@ impl Waiting {
         let started = flight.take_started();
         if self.changed {
             self.find_broken(flight);
+            self.look_for_paths(now, flight);
             self.resume_unpaused(now, flight);
             match self.transport.resume {
                 Resume::Nak => {
@@ -241,6 +264,17 @@ impl Waiting {
 
     fn carries(&self, flight: &Flight, pair: QueuePair) -> bool {
         self.dead_links(flight, pair).is_some_and(|dead| dead.is_empty()) && !self.is_gone(flight, pair)
+    }
+
+    /// Notes of those that wait whether their path carries again, and what keeps it from that.
+    fn look_for_paths(&mut self, now: SimTime, flight: &Flight) {
+        let look = |&pair: &QueuePair| (self.carries(flight, pair), self.dead_links(flight, pair));
+        let found: Vec<_> = self.waits.keys().map(look).collect();
+        for (wait, (carries, dead)) in self.waits.values_mut().zip(found) {
+            wait.carries = if carries { wait.carries.min(now) } else { SimTime::NEVER };
+            let cable = dead.and_then(|dead| dead.first().map(|link| link.cable()));
+            wait.cable = cable.or(wait.cable);
+        }
     }
 
     /// Those that only stood still, once their path carries again.
@@ -309,6 +343,7 @@ impl Waiting {
     fn resume(&mut self, now: SimTime, pair: QueuePair, flight: &mut Flight) {
         let wait = self.waits.remove(&pair).expect("only those that wait go on");
         self.timers.remove(&(wait.tries.due(&self.transport), pair));
+        self.over.push(wait.logged(now));
         self.by_job[wait.job as usize] -= 1;
         flight.hold(now, pair, false);
     }
@@ -364,7 +399,9 @@ impl Waiting {
                 let lost = dead.unwrap_or_default();
                 let paused = !nowhere && lost.iter().all(|&link| !self.is_cut(link));
                 let sends_for = if nowhere { SimTime::ZERO } else { self.sends_for(flight, pair, left) };
-                let wait = Wait { job, sends_for, tries: Tries::from(now), lost, nowhere, paused };
+                let cable = lost.first().map(|link| link.cable());
+                let (tries, carries) = (Tries::from(now), SimTime::NEVER);
+                let wait = Wait { job, sends_for, tries, lost, nowhere, paused, from: now, carries, cable };
                 self.timers.insert((wait.tries.due(&self.transport), pair));
                 self.waits.insert(pair, wait);
                 self.by_job[job as usize] += 1;

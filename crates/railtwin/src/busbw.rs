@@ -10,7 +10,19 @@ use crate::fault_states::{Span, StepTimes};
 use crate::simulate::{Replicate, Simulation};
 
 /// Bits per second, start and end of each finished operation of a job without computation; nothing for other jobs.
-pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
+pub fn of_job<'a>(
+    job: &'a JobGraph,
+    log: &'a RunLog,
+) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
+    let times = &log.times;
+    with_operations(job, log).map(|(id, bits)| (bits, times.start[id.index()], times.end[id.index()]))
+}
+
+/// Bits per second of each such operation, with the operation.
+pub fn with_operations<'a>(
+    job: &'a JobGraph,
+    log: &'a RunLog,
+) -> impl Iterator<Item = (OperationId, f64)> + 'a {
     let collectives = job.plan.operations.iter().all(|o| matches!(o.work, Work::Communicate { .. }));
     let length = job.plan.operations.len();
     let total = if collectives { length * job.steps as usize } else { 0 };
@@ -26,7 +38,7 @@ pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = (f
         let (start, end) = (log.times.start[id.index()], log.times.end[id.index()]);
         let seconds = end.since(start).seconds();
         let bits = 8.0 * busbw(pattern.collective, ranks, bytes, seconds);
-        (end != SimTime::NEVER && seconds > 0.0).then_some((bits, start, end))
+        (end != SimTime::NEVER && seconds > 0.0).then_some((id, bits))
     })
 }
 

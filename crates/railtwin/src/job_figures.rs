@@ -247,7 +247,7 @@ struct Bandwidths {
 
 const OWN: Bandwidths = Bandwidths {
     all: [job::BUSBW_MEAN, job::BUSBW_MIN, job::BUSBW_MAX],
-    note: "bus bandwidth as nccl-tests defines it, over operations and replicates",
+    note: "bus bandwidth as nccl-tests defines it, stalls and all, over operations and replicates",
     per_nic: [
         (job::BUSBW_PER_NIC_MIN, |parts| parts.min),
         (job::BUSBW_PER_NIC_MEAN, |parts| parts.mean),
@@ -257,7 +257,7 @@ const OWN: Bandwidths = Bandwidths {
 };
 const ALL: Bandwidths = Bandwidths {
     all: [job::JOBS_BUSBW_MEAN, job::JOBS_BUSBW_MIN, job::JOBS_BUSBW_MAX],
-    note: "bus bandwidth as nccl-tests defines it, over jobs, operations and replicates",
+    note: "bus bandwidth as nccl-tests defines it, stalls and all, over jobs, operations and replicates",
     per_nic: [
         (job::JOBS_BUSBW_PER_NIC_MIN, |parts| parts.min),
         (job::JOBS_BUSBW_PER_NIC_MEAN, |parts| parts.mean),

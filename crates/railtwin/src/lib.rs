@@ -94,6 +94,7 @@ pub mod runnable;
 pub mod schedule;
 pub mod score;
 pub mod simulate;
+pub mod stall_causes;
 pub mod stops;
 pub mod storage;
 pub mod tables;

@@ -31,6 +31,7 @@ mod golden;
 mod hash_odds;
 mod headline;
 mod healed;
+mod in_time;
 mod interference;
 mod intranode;
 mod kit;

@@ -248,6 +248,8 @@ function decodeBins(value: unknown, links: number, at: string): LinkBins {
     utilization,
     carried:
       from["carried"] === undefined ? utilization : u8(from["carried"], cells, `${at}.carried`),
+    capacity:
+      from["capacity"] === undefined ? null : u8(from["capacity"], cells, `${at}.capacity`),
   };
 }
 

@@ -52,6 +52,7 @@ export interface WireBins {
   peak?: WireColumn;
   utilization: WireColumn;
   carried?: WireColumn;
+  capacity?: WireColumn;
 }
 export interface WireRun {
   name: string;
@@ -231,6 +232,8 @@ export interface LinkBins {
   utilization: Uint8Array;
   /** Bytes of all parallel links over those of their busiest bin; the utilization itself where links are single. */
   carried: Uint8Array;
+  /** Share of their capacity that faults left the links in each bin, 255 all of it; null where they had all of it. */
+  capacity: Uint8Array | null;
 }
 export interface Timeline {
   rows: number;

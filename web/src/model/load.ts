@@ -118,8 +118,9 @@ export function linkLoad(run: Run, window: TimeWindow | null, statistic: Statist
       const [from, to] = [placeOf(series, window.from_ps), placeOf(series, window.to_ps)];
       const carried = before(course, series, entry, to) - before(course, series, entry, from);
       bytes[row] = Math.max(0, carried);
-      const most = (capacityOf(run, row) * (to - from) * series.bin_ps) / PS_PER_S / 8;
-      const mean = most > 0 ? (bytes[row] ?? 0) / most : 0;
+      const could = binsAtFull(series, entry, from, to);
+      const most = (capacityOf(run, row) * could * series.bin_ps) / PS_PER_S / 8;
+      const mean = most > 0 ? Math.min(1, (bytes[row] ?? 0) / most) : 0;
       values[row] =
         statistic === "worst" && (links.parallel[row] ?? 1) > 1
           ? Math.max(mean, worstOf(series, entry, from, to))
@@ -130,6 +131,17 @@ export function linkLoad(run: Run, window: TimeWindow | null, statistic: Statist
     }
   }
   return { values, bytes, whole, withoutSeries };
+}
+
+/** Bins at their whole capacity in which links carry as much as they could in a stretch of bins. */
+function binsAtFull({ bins, capacity }: LinkBins, entry: number, from: number, to: number): number {
+  if (capacity === null) return to - from;
+  let sum = 0;
+  for (let bin = Math.floor(from); bin < to; bin++) {
+    const share = (capacity[entry * bins + bin] ?? FULL) / FULL;
+    sum += share * (Math.min(to, bin + 1) - Math.max(from, bin));
+  }
+  return sum;
 }
 
 /** Mean over a stretch of bins of the worst parallel link in each. */

@@ -99,6 +99,27 @@ describe("bytes of links in a window", () => {
     expect(second.withoutSeries).toBe(rows - 1);
     expect(Math.max(...activity(run).subarray(1))).toBe(0);
   });
+  it("use the capacity that faults left the link in the window", () => {
+    const payload = structuredClone(smallReport());
+    const wire = there(payload.runs[0]);
+    const bins = there(wire.link_bins);
+    // Half of the capacity in the second bin, in which the link carries half of what it does in the first.
+    const shape = new Uint8Array(60);
+    shape.set([254, 127]);
+    bins.link_rows = numbers("u32", [3]);
+    bins.utilization = numbers("u8", new Uint8Array(60).fill(255, 0, 2));
+    bins.carried = numbers("u8", shape);
+    bins.capacity = numbers("u8", new Uint8Array(60).fill(255).fill(127.5, 1, 2));
+    bins.peak = numbers("f32", [0.5]);
+    const run = runOf(payload);
+    const bin = there(run.link_bins).bin_ps;
+    const most = capacity(run, 3) * bin;
+    run.links.bytes[3] = 0.75 * most;
+    const first = linkLoad(run, { from_ps: 0, to_ps: bin }, "mean").values[3];
+    const second = linkLoad(run, { from_ps: bin, to_ps: 2 * bin }, "mean").values[3];
+    expect(first).toBeCloseTo(0.5, 2);
+    expect(second).toBeCloseTo(0.5, 2);
+  });
   it("fit any shape: the sum is kept and no bin holds more than it can", () => {
     const next = random(8);
     for (let i = 0; i < 200; i++) {

@@ -23,7 +23,7 @@ pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
 pub use outage::{Outage, events};
 pub use reaction::{LacpRate, Reaction};
-pub use timeline::{Change, Moment, View, timeline};
+pub use timeline::{Change, Darkness, Moment, View, darknesses, timeline};
 pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// Which of the two links of a cable.

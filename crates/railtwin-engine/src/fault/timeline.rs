@@ -118,6 +118,43 @@ pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction, seed: u6
     moments
 }
 
+/// A stretch in which a cable carries nothing, and what passes in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Darkness {
+    /// The fault.
+    pub from: SimTime,
+    /// When the first of its ports knows of it; [`SimTime::NEVER`] where neither does.
+    pub noticed: SimTime,
+    /// The last repair; [`SimTime::NEVER`] without one. What is left until `until` is LACP, then ARP.
+    pub repaired: SimTime,
+    /// When both links carry again.
+    pub until: SimTime,
+}
+
+/// The stretches of a cable, in order of time, for the same faults and seed as [`timeline()`].
+pub fn darknesses(
+    (fabric, cable): (&Fabric, CableId),
+    faults: &[Fault],
+    reaction: &Reaction,
+    seed: u64,
+) -> Vec<Darkness> {
+    let mut life: Vec<Fault> = faults.iter().filter(|fault| fault.cable == cable).copied().collect();
+    life.sort_by_key(|fault| fault.at);
+    let access = fabric.cable_class(cable) == CableClass::Access;
+    let dark = darkness(&life, access, reaction, Lots { seed, cable });
+    let of = |dark: Dark| {
+        let repairs = life.iter().filter(|fault| fault.state == CableState::Up && fault.at <= dark.until);
+        let repaired = if dark.until == SimTime::NEVER { None } else { repairs.map(|fault| fault.at).max() };
+        Darkness {
+            from: dark.from,
+            noticed: dark.noticed[0].min(dark.noticed[1]),
+            repaired: repaired.unwrap_or(SimTime::NEVER),
+            until: dark.until,
+        }
+    };
+    dark.into_iter().map(of).collect()
+}
+
 /// When a cable carries nothing: from each fault to its repair, and for the cable of a NIC, once its loss was
 /// noticed, until the port is back in its bond. A fault before that begins it anew.
 fn darkness(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> Vec<Dark> {

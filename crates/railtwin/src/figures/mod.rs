@@ -12,7 +12,7 @@ use railtwin_store::Figure;
 use railtwin_units::SimTime;
 
 use crate::simulate::Simulation;
-use crate::{faults, job_figures};
+use crate::{faults, job_figures, stall_causes};
 pub use declared::declared;
 use declared::{Declared, Scope, cluster, fabric, job, network};
 
@@ -118,7 +118,8 @@ pub fn of_simulation(case: &Case, simulation: &Simulation) -> Vec<Figure> {
             true => Figure { name: format!("{}.{}", job.name, figure.name), ..figure },
             false => figure,
         };
-        let costs = faults::of_job(case, simulation, row);
+        let mut costs = faults::of_job(case, simulation, row);
+        costs.rest.extend(stall_causes::figures(case, simulation, row));
         figures.extend(costs.lead.into_iter().map(named));
         figures.extend(job_figures::of_job(case, simulation, row).into_iter().map(named));
         let rest = costs.rest.into_iter().map(named);

@@ -58,6 +58,8 @@ pub enum What {
         /// Whether telemetry covers the first of them.
         watched: bool,
     },
+    /// For what queue pairs of the subject waited, in words that follow so many seconds each.
+    StallCauses(Vec<(&'static str, f64)>),
     /// Transfers of packets whose last byte never arrived.
     NeverArrived(u64),
     /// Links stood still by pauses for longer than the watchdog allows, or buffers filled beyond the alarm.
@@ -135,7 +137,7 @@ impl What {
             Self::StandsInDraws { .. } => 2,
             Self::Accused { .. } => 3,
             Self::Fault { .. } | Self::Outside { .. } => 4,
-            Self::Stalled(_) | Self::Lost { .. } => 5,
+            Self::Stalled(_) | Self::StallCauses(_) | Self::Lost { .. } => 5,
             Self::NeverArrived(_) => 6,
             Self::Alarms { .. } | Self::Paused { .. } | Self::SentAgain { .. } => 7,
         }

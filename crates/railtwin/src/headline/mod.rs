@@ -5,6 +5,7 @@
 //! count or time in its tables, written as they are there.
 //!
 //! * [`evidence`]: pieces of evidence and their order; [`trouble`]: collects them; [`words`]: writes them.
+//! * [`stall`]: what stalls waited for.
 //! * [`step`]: the result; [`life`]: that of weeks.
 //! * [`limits`]: utilization while operations were in flight; [`latency`]: what takes time whatever the bytes;
 //!   [`binds`]: what binds; [`bound`]: what a balancer could save at most.
@@ -21,6 +22,7 @@ pub mod life;
 pub mod limits;
 pub mod lines;
 pub mod numbers;
+pub mod stall;
 pub mod step;
 pub mod trouble;
 pub mod words;
@@ -57,6 +59,7 @@ pub fn of_run(
     all.extend(trouble::injected(case, &known, end, &costs));
     all.extend(costs);
     all.extend(trouble::outside(case, end, told.map(|told| told.span_ns[1] as f64 / 1e9)));
+    all.extend(stall::causes(&known, end));
     all.extend(trouble::packets(&known));
     all.extend(trouble::alarms(&simulation.log));
     text(name, all, &known, simulation.replicates.len())
@@ -79,7 +82,7 @@ fn text(name: &str, mut all: Vec<Evidence>, known: &Known<'_>, draws: usize) -> 
     let named = all.iter().any(|e| matches!(&e.what, What::Stands { cause, .. } if cause.is_named()));
     // Of a job that stands it says nothing how long it stood, nor another time what it was that stopped it.
     all.retain(|evidence| match evidence.what {
-        What::Stalled(_) | What::Lost { .. } => !stands,
+        What::Stalled(_) | What::StallCauses(_) | What::Lost { .. } => !stands,
         What::Fault { .. } => !named,
         _ => true,
     });

@@ -46,6 +46,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
         {
             if let Some(states) = busbw_states(known, job) {
                 let name = known.job_words(job);
+                let states = states + &without_stalls(known, job);
                 return vec![if several { format!("{name} is the slowest: {states}") } else { states }];
             }
             let rate = shown(value, "bits_per_s");
@@ -53,6 +54,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
                 0 | 1 => operations(known, job),
                 draws => spread(over_draws(known, job), "bits_per_s", draws),
             };
+            let spread = spread + &without_stalls(known, job);
             vec![match several {
                 false => format!("{rate} of bus bandwidth{spread}"),
                 true => {
@@ -90,6 +92,12 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
             })]
         }
     }
+}
+
+/// The bus bandwidth without stalls, where the job stalled.
+fn without_stalls(known: &Known<'_>, job: usize) -> String {
+    let moving = known.value_of_job(job, "busbw_moving");
+    moving.map_or(String::new(), |rate| format!(", {} without stalls", shown(rate, "bits_per_s")))
 }
 
 /// The band over draws in brackets; nothing where there is one draw.

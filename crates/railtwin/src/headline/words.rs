@@ -39,6 +39,11 @@ pub fn clause(evidence: &Evidence) -> String {
                 time(*end)
             )
         }
+        What::StallCauses(parts) => {
+            let parts: Vec<String> =
+                parts.iter().map(|(words, seconds)| format!("{} {words}", time(*seconds))).collect();
+            format!("{subject} waited {}", parts.join(", "))
+        }
         What::NeverArrived(count) => {
             let transfers = if *count == 1 { "transfer" } else { "transfers" };
             format!("the last byte of {} {transfers} never arrived", whole(*count))

@@ -61,6 +61,10 @@ declare! {
     /// Time in which a queue pair of the job waited for an answer that a fault kept away, from the loss of its path, in
     /// packets the last answer before it, to the answer that ends the wait.
     STALL_TIME = "stall_time": Seconds, Less;
+    /// Part of `stall_time` that the job waited for one cause; the causes sum to it; where the job stalled.
+    STALLED = "stalled_<cause>": Seconds, Less;
+    /// Bus bandwidth over the time in which data moved, without stalls, mean over operations; where the job stalled.
+    BUSBW_MOVING = "busbw_moving": BitsPerSecond, More;
     /// `time_lost` over the time from the first fault to the end of the job's last step; below 0 where steps after the fault
     /// are shorter than those before it.
     TIME_LOST_SHARE = "time_lost_share": Share, Less;

@@ -7,6 +7,7 @@ use railtwin_workload::memory::Memory;
 use crate::balance::CHOICES;
 use crate::exposed::{ORDER, axis_name};
 use crate::links::ENDS;
+use crate::stall_causes::Cause;
 
 /// The words that may stand in a place of a family's name, such as `leaf`, `spine` and `core` for `<tier>`; none where
 /// any may.
@@ -29,6 +30,7 @@ pub fn words(place: &str) -> Option<Vec<String>> {
             .collect(),
         "kind" => FaultKind::ALL.map(|kind| kind.name().replace('-', "_")).to_vec(),
         "part" => Memory::default().parts().map(|(part, _)| part.to_owned()).to_vec(),
+        "cause" => Cause::ALL.map(|cause| cause.name().to_owned()).to_vec(),
         "point" => return None,
         _ => panic!("no family has <{place}> in its names"),
     })
