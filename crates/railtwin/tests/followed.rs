@@ -108,7 +108,7 @@ fn a_gpu_fails_a_spare_comes_and_steps_since_the_checkpoint_are_done_again() {
     assert!((run.figure("downtime").unwrap() - (1.0 - productive / hours)).abs() < 1e-6);
     assert!(run.figure("train-again-1.step_time").is_some() && run.figure("train.step_time").is_some());
     assert!(
-        run.info.headline.contains("down for") && !run.info.headline.contains("hung"),
+        run.info.headline.contains(" of the time is downtime") && !run.info.headline.contains("hung"),
         "{}",
         run.info.headline
     );

@@ -249,7 +249,7 @@ fn every_number_of_a_headline_is_found_in_the_run() {
                 .figures
                 .iter()
                 .filter_map(|figure| Some((figure.value?, two[1].figure(&figure.name)?)));
-            all.extend(pairs.flat_map(|(a, b)| [(b - a).abs(), (b / a - 1.0).abs()]));
+            all.extend(pairs.flat_map(|(a, b)| [(b - a).abs(), (b / a - 1.0).abs(), b / a]));
             for job in [&two[0], &two[1]].iter().flat_map(|run| run.info.facts.values()) {
                 all.extend(numbers(job).iter().map(|(number, unit)| value(number, unit).0));
             }

@@ -82,7 +82,8 @@ pub fn of_scenarios(
         Some(text) => (vec![text], lines(&found, false)),
         None => ended(&sides, &found, noise, scenarios.as_ref())?,
     };
-    let keys = scenarios.as_ref().and_then(|keys| keys.clause([&before.name, &after.name]));
+    let keys = scenarios.as_ref().filter(|keys| !keys.differ_by_seed_alone());
+    let keys = keys.and_then(|keys| keys.clause([&before.name, &after.name]));
     let b = &sides[1];
     let faulty = b.known().largest(STALL_TIME.name).is_some();
     let binds = binds(&b.known(), faulty).into_iter().map(|binds| format!("{}: {binds}", b.info.name));
@@ -134,12 +135,14 @@ fn ended(
     let names = [a, b].map(|side| side.info.name.as_str());
     if let Some(scenarios) = scenarios.filter(|scenarios| scenarios.differ_by_seed_alone()) {
         let [x, y] = scenarios.seeds;
-        let apart = found.first().map_or_else(
-            || steady(sides, noise),
-            |first| Some(format!("{}, by the luck of the draw", first.line(true))),
-        )?;
+        let (apart, rest) = match found {
+            [first, rest @ ..] if first.role == Role::Outcome => {
+                (format!("{}, by the luck of the draw", first.line(true)), rest)
+            }
+            _ => (steady(sides, noise)?, found),
+        };
         let lead = format!("{} and {} differ in the seed alone ({x} and {y})", names[0], names[1]);
-        return Some((vec![lead, apart], lines(found.get(1..).unwrap_or_default(), true)));
+        return Some((vec![lead, apart], lines(rest, true)));
     }
     let Some(first) = found.first() else {
         return Some((vec![steady(sides, noise)?], Vec::new()));

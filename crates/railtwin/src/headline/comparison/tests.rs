@@ -150,7 +150,7 @@ fn weeks_are_compared_by_utilization_completion_and_queueing() {
     let (a, mut b) = (weeks("ecmp", [0.8, 4000.0, 1000.0, 0.5]), weeks("crux", [0.88, 3400.0, 600.0, 0.2]));
     assert_eq!(
         all_of(&a, &b),
-        "crux has 15.0 % less mean job completion time than ecmp: 3400 s instead of 4000 s. Mean queueing time: 600.0 s \
+        "crux has 15.0 % shorter mean job completion time than ecmp: 3400 s instead of 4000 s. Mean queueing time: 600.0 s \
          instead of 1000 s (40.0 % less). GPU utilization: 88.0 % instead of 80.0 %. Contended jobs: 20.0 % instead of \
          50.0 %."
     );
@@ -287,6 +287,6 @@ fn two_seeds_differ_by_the_draw_and_scenarios_by_their_keys() {
     assert_eq!(steps.text, "b takes 1.8 % more time a step than a: 1.120 s instead of 1.100 s.");
     assert_eq!(steps.evidence, ["Scenarios differ in run.steps (3 instead of 2)."]);
     // A section that one of them lacks is one difference.
-    let weeks = compare(&scenario(&format!("{text}[cluster]\ndays = 3\n")));
-    assert_eq!(weeks.evidence, ["Scenarios differ in cluster (only in b)."]);
+    let packets = compare(&scenario(&format!("{text}[control]\nlevels = 4\n")));
+    assert_eq!(packets.evidence, ["Scenarios differ in control (only in b)."]);
 }

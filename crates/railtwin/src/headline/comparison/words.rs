@@ -107,12 +107,14 @@ impl Difference {
         let change = if self.of.unit == Unit::Share { None } else { change(self.values) };
         let noun = if *self.of == STEP_TIME { "time a step".to_owned() } else { label.clone() };
         let verb = if *self.of == STEP_TIME { "takes" } else { "has" };
+        let is_length = self.of.unit == Unit::Seconds && *self.of != STEP_TIME;
+        let [more, less] = if is_length { ["longer", "shorter"] } else { ["more", "less"] };
         match change {
             Some(Change::More(part)) => {
-                format!("{b} {verb} {part} more {noun} than {a}{job}: {new} instead of {old}")
+                format!("{b} {verb} {part} {more} {noun} than {a}{job}: {new} instead of {old}")
             }
             Some(Change::Less(part)) => {
-                format!("{b} {verb} {part} less {noun} than {a}{job}: {new} instead of {old}")
+                format!("{b} {verb} {part} {less} {noun} than {a}{job}: {new} instead of {old}")
             }
             Some(Change::Times(times)) => {
                 format!("{b} {verb} {times} times the {noun} of {a}{job}: {new} instead of {old}")
