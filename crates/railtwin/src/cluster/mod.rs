@@ -23,6 +23,7 @@ mod figures;
 mod idle;
 mod inference;
 mod page;
+mod remarks;
 mod tables;
 mod told;
 mod weeks;
@@ -408,8 +409,10 @@ impl ClusterQuestion {
         let (jobs, lived) = self.lived(sharing, self.seed)?;
         let told = Told::of((sharing.name(), self.seed), &jobs, &lived, &first_gpu);
         let actions = tables::actions(&jobs, &lived.actions, (self.spec.levels, &first_gpu));
-        let notes = self.notes.iter().cloned().chain(self.idle_gate(sharing, lived.effort)).collect();
-        Ok((Told { notes, ..told }, actions))
+        let gate = self.idle_gate(sharing, lived.effort);
+        let mut told = self.remarked(told, sharing);
+        told.notes.extend(gate);
+        Ok((told, actions))
     }
 
     /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The
@@ -429,8 +432,10 @@ impl ClusterQuestion {
         let one = |&(policy, seed): &(SharingPolicy, u64)| {
             let (jobs, lived) = self.lived(policy, seed)?;
             progress();
-            let notes = self.notes.iter().cloned().chain(self.idle_gate(policy, lived.effort));
-            Ok(Told { notes: notes.collect(), ..Told::of((policy.name(), seed), &jobs, &lived, &first_gpu) })
+            let gate = self.idle_gate(policy, lived.effort);
+            let mut told = self.remarked(Told::of((policy.name(), seed), &jobs, &lived, &first_gpu), policy);
+            told.notes.extend(gate);
+            Ok(told)
         };
         all.par_iter().map(one).panic_fuse().collect()
     }
