@@ -10,10 +10,7 @@ use crate::fault_states::{Span, StepTimes};
 use crate::simulate::{Replicate, Simulation};
 
 /// Bits per second, start and end of each finished operation of a job without computation; nothing for other jobs.
-pub fn of_job<'a>(
-    job: &'a JobGraph,
-    log: &'a RunLog,
-) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
+pub fn of_job<'a>(job: &'a JobGraph, log: &'a RunLog) -> impl Iterator<Item = (f64, SimTime, SimTime)> + 'a {
     let times = &log.times;
     with_operations(job, log).map(|(id, bits)| (bits, times.start[id.index()], times.end[id.index()]))
 }
