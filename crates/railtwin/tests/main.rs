@@ -29,6 +29,7 @@ mod golden;
 mod hash_odds;
 mod headline;
 mod healed;
+mod in_time;
 mod interference;
 mod intranode;
 mod kit;
