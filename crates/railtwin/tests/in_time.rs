@@ -18,7 +18,8 @@ fn run(text: &str) -> Run {
 fn pair(engine: &str, bytes: &str, rest: &str) -> Run {
     run(&format!(
         "schema = 1\nname = \"pair\"\nengine = \"{engine}\"\n{rest}\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\n\
-         hosts_per_leaf = 1\nuplinks = 1\nhost = {{ model = \"plain\" }}\n[packet]\nheader = \"0 B\"\nwindow = \"1 MB\"\n\
+         hosts_per_leaf = 1\nuplinks = 1\nhost = {{ model = \"plain\" }}\n[packet]\nheader = \"0 B\"\n\
+         window = \"1 MB\"\n\
          [[job]]\nname = \"train\"\nhosts = 2\ncollective = {{ kind = \"send-receive\", bytes = \"{bytes}\" }}\n"
     ))
 }
