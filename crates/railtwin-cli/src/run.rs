@@ -5,7 +5,10 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
+use railtwin::figures::declared::Better;
+use railtwin::gain::Gains;
 use railtwin::{Question, Runnable};
+use railtwin_scenario::GainSpec;
 use railtwin_store::{RunFolder, Status, one_line};
 use serde_json::{Map, Value, json};
 
@@ -204,9 +207,11 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
     if let [only] = points {
         (figures, reasons) = (object(&only.info.figures), reasons_of(&only.info.figures));
     }
-    let answers = answers(question, points)?;
-    figures.extend(object(&answers));
-    reasons.extend(reasons_of(&answers));
+    let gains = gains(question, points)?;
+    if let Some((_, gains)) = &gains {
+        figures.extend(object(&gains.figures));
+        reasons.extend(reasons_of(&gains.figures));
+    }
     let runs: Vec<Value> = points
         .iter()
         .map(|point| {
@@ -226,6 +231,11 @@ pub(crate) fn json_of(question: &Question, points: &[Point]) -> Result<Value, Cl
         })
         .collect();
     let mut answer = json!({ "figures": figures, "reasons": reasons, "runs": runs });
+    if let Some((spec, gains)) = gains {
+        answer["gain"] = json!({
+            "figure": spec.figure, "axis": spec.axis, "over": spec.over, "better": gains.better.name(),
+        });
+    }
     if let Some(line) = not_judged(question)? {
         answer["expectations"] = json!(line);
     }
@@ -245,27 +255,41 @@ pub(crate) fn not_judged(question: &Question) -> Result<Option<String>, CliError
     Ok(engines.map(|engines| format!("expectations are of the {engines} engine, not judged")))
 }
 
-/// The gains that the scenario asks for.
-pub(crate) fn answers(
-    question: &Question,
-    points: &[Point],
-) -> Result<Vec<railtwin_store::Figure>, CliError> {
+/// The `[gain]` of the scenario and its gains; none without one.
+pub(crate) fn gains(question: &Question, points: &[Point]) -> Result<Option<(GainSpec, Gains)>, CliError> {
     let rows: Vec<_> =
         points.iter().map(|point| (point.label.as_slice(), point.info.figures.as_slice())).collect();
     let wanted = question.points().map_err(|error| CliError::of(error, &question.text))?;
-    let gain = wanted.first().and_then(|point| point.scenario.gain.clone());
-    Ok(gain.map_or_else(Vec::new, |gain| railtwin::gain::gains(&gain, &rows)))
+    let spec = wanted.first().and_then(|point| point.scenario.gain.clone());
+    Ok(spec.map(|spec| {
+        let gains = railtwin::gain::gains(&spec, &rows);
+        (spec, gains)
+    }))
 }
 
-/// The gains that the scenario asks for, one a line.
-pub(crate) fn write_answers(
+/// The gains of the scenario below a line that names their base, one a line in percent of it.
+pub(crate) fn write_gains(
     question: &Question,
     points: &[Point],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    for gain in answers(question, points)? {
-        let line = format!("{}  {} {}", gain.name, units::shown(gain.value, &gain.unit), gain.reason);
-        writeln!(out, "{}", line.trim_end())?;
+    let Some((spec, gains)) = gains(question, points)? else { return Ok(()) };
+    let sign = match gains.better {
+        Better::Less => "less is better; + is less",
+        Better::More => "more is better; + is more",
+        Better::Neither => "neither way is better; + is more",
+    };
+    writeln!(out, "gain in {}, in % of its value at {} = {} ({sign})", spec.figure, spec.axis, spec.over)?;
+    let over_all = gains.figures.len() - gains.compared.len();
+    for (row, gain) in gains.figures.iter().enumerate() {
+        let compared = row.checked_sub(over_all).map(|row| &gains.compared[row]);
+        let behind = match compared {
+            Some(of) if gain.value.is_some() => {
+                format!("({}, base {})", units::shown(of.value, &of.unit), units::shown(of.base, &of.unit))
+            }
+            _ => gain.reason.clone(),
+        };
+        writeln!(out, "{}", format!("{}  {} {behind}", gain.name, units::change(gain.value)).trim_end())?;
     }
     Ok(())
 }
@@ -293,7 +317,7 @@ fn write_text(question: &Question, points: &[Point], out: &mut dyn Write) -> Res
             writeln!(out, "report  {}", folder.join("report.html").display())?;
         }
     }
-    write_answers(question, points, out)?;
+    write_gains(question, points, out)?;
     if let Some(line) = not_judged(question)? {
         writeln!(out, "{line}")?;
     }

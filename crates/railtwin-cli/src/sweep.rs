@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::engine_args::EngineArgs;
 use crate::meter::Meter;
-use crate::run::{Point, json_of, not_judged, verdict, write_answers, write_warnings};
+use crate::run::{Point, json_of, not_judged, verdict, write_gains, write_warnings};
 use crate::sweep_processes::{Program, Report, Task, Width, run_all};
 use crate::sweep_ray::Cluster;
 use crate::sweep_slurm::{self, Call};
@@ -323,7 +323,7 @@ fn write_text(
 ) -> Result<(), CliError> {
     write!(out, "{}", sweep_table::text(points))?;
     if let Some(question) = question {
-        write_answers(question, points, out)?;
+        write_gains(question, points, out)?;
         if let Some(line) = not_judged(question)? {
             writeln!(out, "{line}")?;
         }

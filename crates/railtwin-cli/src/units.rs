@@ -26,6 +26,11 @@ pub(crate) fn shown(value: Option<f64>, unit: &str) -> String {
     unsigned_zero(text)
 }
 
+/// A change in percent with its sign: `+4.24 %`; `–` of none.
+pub(crate) fn change(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| unsigned_zero(format!("{:+.2} %", 100.0 * share)))
+}
+
 /// Without the sign of what rounding made 0: `-0.0000` is `0.0000`.
 pub(crate) fn unsigned_zero(text: String) -> String {
     let number = text.split(' ').next().unwrap_or_default();

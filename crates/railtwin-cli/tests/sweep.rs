@@ -64,7 +64,7 @@ fn all_points_run_and_only_what_is_missing_runs_again() {
     let text = railtwin(&call[..6]);
     let lines: Vec<&str> = text.out.lines().collect();
     assert!(lines[0].contains("routing.balancer") && lines[0].contains("busbw_mean"), "{}", text.out);
-    assert!(lines[4].starts_with("disjoint") && lines[5].starts_with("gain_min"), "{}", text.out);
+    assert!(lines[4].starts_with("disjoint") && lines[6].starts_with("gain_min"), "{}", text.out);
     assert!(text.out.contains("(0 run now, 4 taken as they were)") && text.notes.is_empty());
     let forced = railtwin(&[&call[..], &["--force"]].concat()).json();
     assert!(forced["runs"].as_array().unwrap().iter().all(|run| run["wall_s"].is_number()));
@@ -251,4 +251,33 @@ fn a_killed_sweep_leaves_no_process_and_is_taken_up() {
     let again = railtwin(&["sweep", &scenario, "--out", &shown(&runs), "--json"]).json();
     let ran: Vec<bool> = (0..2).map(|point| again["runs"][point]["wall_s"].is_number()).collect();
     assert_eq!(ran, [false, true]);
+}
+
+/// The same change read as less time and as more bandwidth is a gain both times, in percent of the named base.
+#[test]
+fn a_gain_is_positive_where_less_is_better_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |figure: &str| {
+        let text = small("gain", AXES).replace("figure = \"busbw_mean\"", &format!("figure = \"{figure}\""));
+        let scenario = written(folder.path(), &format!("{figure}.toml"), &text);
+        let text = railtwin(&["run", &scenario, "--no-folder"]).out;
+        (railtwin(&["run", &scenario, "--no-folder", "--json"]).json(), text)
+    };
+    let [(time, text), (bandwidth, _)] = [of("step_time"), of("busbw_mean")];
+    let gain = |answer: &serde_json::Value, name: &str| answer["figures"][name].as_f64().unwrap();
+    assert!(gain(&time, "gain_max") > 0.01 && gain(&bandwidth, "gain_max") > 0.01, "{text}");
+    assert_eq!((&time["gain"]["better"], &bandwidth["gain"]["better"]), (&"less".into(), &"more".into()));
+    // Bandwidth is bytes over time: 1 / (1 - g) of it in (1 - g) of the time.
+    for name in time["figures"].as_object().unwrap().keys().filter(|name| name.starts_with("gain[")) {
+        let (less, more) = (gain(&time, name), gain(&bandwidth, name));
+        assert!((1.0 / (1.0 - less) - 1.0 - more).abs() < 0.02, "{name}: {less} {more}");
+    }
+    assert!(
+        text.contains("gain in step_time, in % of its value at routing.balancer = ecmp (less is better"),
+        "{text}"
+    );
+    let most = text.lines().find(|line| line.starts_with("gain_max")).unwrap();
+    assert!(most.ends_with(&format!("+{:.2} %", 100.0 * gain(&time, "gain_max"))), "{most}");
+    let point = text.lines().find(|line| line.starts_with("gain[")).unwrap();
+    assert!(point.contains(" base ") && point.contains('%'), "{point}");
 }

@@ -130,8 +130,8 @@ impl Points {
         if let Some(gain) = sweep.last().and_then(|point| point.scenario.gain.clone()) {
             let labels = sweep.iter().map(|point| point.label.as_slice());
             let all: Vec<_> = labels.zip(self.points.iter().map(|point| point.figures.as_slice())).collect();
-            let figures = gains(&gain, &all);
-            self.points.push(Point { label: Vec::new(), figures });
+            let gains = gains(&gain, &all);
+            self.points.push(Point { label: Vec::new(), figures: gains.figures });
         }
         Ok(())
     }

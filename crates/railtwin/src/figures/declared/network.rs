@@ -71,11 +71,11 @@ declare! {
 declare! {
     GAIN: Sweep, Gain;
     /// The least gain over all combinations of the other axes.
-    GAIN_MIN = "gain_min": Share, Neither;
+    GAIN_MIN = "gain_min": Share, More;
     /// The mean gain over all combinations of the other axes.
-    GAIN_MEAN = "gain_mean": Share, Neither;
+    GAIN_MEAN = "gain_mean": Share, More;
     /// The largest gain over all combinations of the other axes.
-    GAIN_MAX = "gain_max": Share, Neither;
-    /// The figure of a point over that of the point that it is held against, less one.
-    GAIN_OF_POINT = "gain[<point>]": Share, Neither;
+    GAIN_MAX = "gain_max": Share, More;
+    /// Difference of the figure between a point and its base, as a share of the base; positive where the point is better.
+    GAIN_OF_POINT = "gain[<point>]": Share, More;
 }
