@@ -46,14 +46,32 @@ pub(crate) fn check_size(
         );
     }
     let fill = count.div_ceil(gpus);
-    match &job.placement {
-        Placement::Hosts(hosts) if hosts.len() as u64 > u64::from(fill) => {
-            let message =
-                format!("the placement has {} hosts, but {because}, which fill {fill}", hosts.len());
-            refuse("placement", message, "name as many hosts as the ranks fill")
-        }
-        _ => Ok(()),
+    let Placement::Hosts(hosts) = &job.placement else { return Ok(()) };
+    if hosts.len() as u64 > u64::from(fill) {
+        let message = format!("the placement has {} hosts, but {because}, which fill {fill}", hosts.len());
+        return refuse("placement", message, "name as many hosts as the ranks fill");
     }
+    let room = room(fabric, job, hosts);
+    if room.is_some_and(|room| room < u64::from(count)) {
+        let named: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "the placement names {} of {fill} hosts ({}), but {because} on {gpus} GPUs of each host",
+            hosts.len(),
+            named.join(", "),
+        );
+        return refuse("placement", message, &format!("name {fill} hosts, or make the job smaller"));
+    }
+    Ok(())
+}
+
+/// GPUs of these hosts that the job may take; none where the fabric lacks one of them.
+fn room(fabric: &Fabric, job: &JobSpec, hosts: &[u32]) -> Option<u64> {
+    let most = per_host(fabric, job);
+    let of_host = |&host: &u32| {
+        let host = fabric.hosts().get(host as usize)?;
+        Some(u64::from(fabric.host_models()[host.model as usize].gpus.min(most)))
+    };
+    hosts.iter().map(of_host).sum()
 }
 
 /// «the job has 512 ranks, tp × pp × dp = 8 × 8 × 8».
