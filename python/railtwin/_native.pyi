@@ -145,7 +145,7 @@ def what_if(
     scenario: object, job: str | None, draws: int | None, progress: Callable[[int, int], object] | None
 ) -> dict[str, Any]: ...
 def impact(
-    scenario: object, device: str, draws: int | None, progress: Callable[[int, int], object] | None
+    scenario: object, devices: Sequence[str], draws: int | None, progress: Callable[[int, int], object] | None
 ) -> dict[str, Any]: ...
 def intranode(
     scenario: object, threads: int, regress: bool, progress: Callable[[int, int], object] | None

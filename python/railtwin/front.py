@@ -161,7 +161,8 @@ def schedule(
     `policy` is `"crux"` (where nothing is said and the scenario's balancer ranks no jobs), `"crux-pa"`,
     `"crux-ps-pa"`, `"sincronia"`, `"varys"` or `"taccl"`, and of links and jobs `"ecmp"` or `"cassini"`, too.
     With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
-    long. With `optimum` all paths and levels are tried in place of a policy: at most 6 jobs and 1024 ways.
+    long. With `optimum` all paths and all orders on the levels of the network are tried in place of a policy: at
+    most 6 jobs and 1024 ways.
     Both are of links and jobs.
     Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
 
@@ -215,7 +216,8 @@ def what_if(
 ) -> dict[str, Any]:
     """Compare the placements of a job before it is placed, as `railtwin schedule --what-if --json` does.
 
-    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`.
+    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`; each of
+    the other jobs has its step time beside the job and, in `without`, without it.
 
     >>> import railtwin as rt
     >>> told = rt.what_if({
@@ -233,11 +235,16 @@ def what_if(
 
 
 def impact(
-    scenario: Scenario, device: str, *, draws: int | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    device: str | Sequence[str],
+    *,
+    draws: int | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Say which jobs and ranks a device touches and what draining it costs, as `railtwin impact --json` does.
+    """Return the jobs and ranks on a device and the cost of draining it, as `railtwin impact --json` does.
 
-    `device` is a leaf, spine, core, host, NIC or cable, by the name that reports use.
+    `device` is a leaf, spine, core, host, NIC or cable, by the name that reports use. Of several names the answer
+    has `devices`, each drained alone, and `together`, all of them drained at once.
 
     >>> import railtwin as rt
     >>> told = rt.impact({
@@ -251,7 +258,8 @@ def impact(
 
     Raises `ScenarioError`, `FileError`, `ArgumentError`.
     """
-    return _native.impact(scenario, device, draws, progress)
+    devices = [device] if isinstance(device, str) else list(device)
+    return _native.impact(scenario, devices, draws, progress)
 
 
 def intranode(
@@ -292,7 +300,8 @@ def cluster(
     """Simulate weeks of jobs that share a fabric, as `railtwin cluster --json` does.
 
     `scenario` has `[cluster]`; `policies` are those of `schedule`, by default the one of the scenario.
-    One dictionary for each policy and seed, policy after policy: `figures`, `jobs`, `hours`, `contended`.
+    One dictionary for each policy and seed, policy after policy: `figures`, `jobs`, `hours`, `contended`, in
+    `reasons` why figures have no value, and in `assumed` what was drawn at random.
     Times are in seconds (`..._s`) from the begin, shares 0..1. With `placement = "own"` in `[cluster]` the
     `controllers` (`railtwin.control`) say which job starts where.
 

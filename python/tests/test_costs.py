@@ -69,6 +69,10 @@ def test_placements_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture[st
     touched = rt.impact(TWO, "leaf-0", draws=2)
     assert touched == as_command(tmp_path, capsys, "impact", "leaf-0", "--draws", "2")
     assert [job["name"] for job in touched["jobs"]] == ["first", "second"]
+    both = rt.impact(TWO, ["leaf-0", "host-1"], draws=2)
+    assert both == as_command(tmp_path, capsys, "impact", "leaf-0", "host-1", "--draws", "2")
+    assert both["devices"][0] == touched
+    assert [one["by"] for one in both["together"]["stand_ins"]] == ["host-2"]
 
 
 def test_schedules_measured_and_proved() -> None:

@@ -1,9 +1,9 @@
-//! `railtwin impact`: what a device touches, and what draining it now would cost.
+//! `railtwin impact`: jobs, ranks and queue pairs on devices, and the cost of draining these devices now.
 use clap::Args;
 use railtwin::cost_json::of_impact;
-use railtwin::impact::{Impact, JobImpact, StepTime, impact};
+use railtwin::impact::{Impact, Impacts, JobImpact, StepTime, draws_of, impact};
 use railtwin::what_if::options_of;
-use railtwin_fabric::Fabric;
+use railtwin_fabric::{Fabric, HostId};
 use railtwin_scenario::EngineName;
 
 use crate::meter::Meter;
@@ -21,9 +21,10 @@ pub struct ImpactArgs {
     /// A scenario
     #[arg(value_name = "SCENARIO")]
     scenario: String,
-    /// A leaf, spine, core, host, NIC or cable, by the name that reports use: leaf-3, host-5/nic-0, leaf-0:uplink-2
-    #[arg(value_name = "DEVICE")]
-    device: String,
+    /// Leaves, spines, cores, hosts, NICs or cables, by the names that reports use: leaf-3, host-5/nic-0, leaf-0:uplink-2;
+    /// of several each alone and all together
+    #[arg(value_name = "DEVICE", required = true)]
+    devices: Vec<String>,
     /// Draws of starts, hash seeds and computing times; step times are medians and bands over them [default: 50, and of a
     /// scenario with one job its replicates]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -41,9 +42,9 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     };
     let resolved = question.resolve(&scenario).map_err(wrong)?;
     let options = options_of(&scenario, args.draws);
-    let meter = Meter::new(2 * u64::from(options.draws), "replicates");
+    let meter = Meter::new(draws_of(args.devices.len(), options), "replicates");
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
-    let found = impact(&resolved.case, &*engine, &args.device, options, &|| meter.tick()).map_err(wrong)?;
+    let found = impact(&resolved.case, &*engine, &args.devices, options, &|| meter.tick()).map_err(wrong)?;
     meter.finish();
     match args.json {
         true => writeln!(streams.out, "{:#}", of_impact(&found, &resolved.case.fabric))?,
@@ -55,14 +56,30 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     Ok(())
 }
 
-fn text(found: &Impact, fabric: &Fabric) -> String {
-    let subject = &found.subject;
-    let mut text = format!("{} {}: {} cables", subject.kind, subject.name, subject.cables.len());
-    if let Some(host) = subject.host.filter(|&host| fabric.host(host).spare) {
-        text += &format!("; host-{} is a backup host", host.0);
+/// A block for each device, and one for all of them together.
+fn text(found: &Impacts, fabric: &Fabric) -> String {
+    let blocks = found.each.iter().chain(&found.together).map(|one| block(one, fabric));
+    blocks.collect::<Vec<String>>().join("\n")
+}
+
+fn block(found: &Impact, fabric: &Fabric) -> String {
+    let mut text = match found.subjects.as_slice() {
+        [one] => format!("{} {}: {} cables", one.kind, one.name, one.cables.len()),
+        all => format!("all {} together", all.len()),
+    };
+    let hosts = || found.subjects.iter().filter_map(|subject| subject.host);
+    for host in hosts().filter(|&host| fabric.host(host).spare) {
+        text += &format!("; {} is a backup host", fabric.host_name(host));
     }
-    if let Some(spare) = found.stand_in {
-        text += &format!("; drained, host-{} has its ranks", spare.0);
+    for one in &found.stand_ins {
+        let what = if fabric.host(one.by).spare { "backup host" } else { "free host" };
+        let (by, lost, place) = (fabric.host_name(one.by), fabric.host_name(one.lost), place(one.by, fabric));
+        text += &format!("; drained, {what} {by} in {place} has the ranks of {lost}");
+    }
+    let needs_hosts =
+        hosts().next().is_some() || found.jobs.iter().any(|job| !(job.gone.is_empty() && job.cut.is_empty()));
+    if needs_hosts {
+        text += &format!("\nfree hosts left: {}", free_hosts(&found.free, fabric));
     }
     let mut table = TextTable::default();
     table.noted_row(["job", "ranks", "touched", "queue pairs", "step", "drained"].map(str::to_owned), "");
@@ -86,6 +103,32 @@ fn text(found: &Impact, fabric: &Fabric) -> String {
     } else {
         format!("{text}\n{lines}")
     }
+}
+
+/// The segment of a host, with its pod where there are several.
+fn place(host: HostId, fabric: &Fabric) -> String {
+    let place = fabric.host(host);
+    match fabric.pods() {
+        0 | 1 => format!("segment {}", place.segment),
+        _ => format!("segment {} of pod {}", place.segment, place.pod),
+    }
+}
+
+/// Hosts by segment: `segment 0: 3 (backup); segment 1: 4–6`.
+fn free_hosts(free: &[HostId], fabric: &Fabric) -> String {
+    let key = |host: HostId| (place(host, fabric), fabric.host(host).spare);
+    let groups: Vec<&[HostId]> = free.chunk_by(|one, next| key(*one) == key(*next)).collect();
+    let words = groups.iter().take(RUNS_SHOWN).map(|group| {
+        let (place, is_backup) = key(group[0]);
+        let numbers: Vec<u32> = group.iter().map(|host| host.0).collect();
+        format!("{place}: {}{}", ranges(&numbers), if is_backup { " (backup)" } else { "" })
+    });
+    let mut text = words.collect::<Vec<String>>().join("; ");
+    let rest: usize = groups.iter().skip(RUNS_SHOWN).map(|group| group.len()).sum();
+    if rest > 0 {
+        text += &format!("; {rest} more; --json has all");
+    }
+    if text.is_empty() { "none".to_owned() } else { text }
 }
 
 /// What draining costs a job, in words.

@@ -23,7 +23,7 @@ pub(crate) fn run(
     };
     let row = row_of(&scenario, job).map_err(wrong)?;
     let options = options_of(&scenario, draws);
-    let meter = Meter::new(draws_most(options), "replicates");
+    let meter = Meter::new(draws_most(&scenario, row, options), "replicates");
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let ways = what_if(&question, &scenario, row, (&*engine, options), &|| meter.tick()).map_err(wrong)?;
     meter.finish();
@@ -36,23 +36,37 @@ pub(crate) fn run(
 }
 
 fn text(job: &str, ways: &[Way], draws: u32) -> String {
-    let others = ways.iter().find_map(|way| way.outcome.as_ref().ok());
-    let others: Vec<&str> = others
-        .map_or_else(Vec::new, |outcome| outcome.others.iter().map(|(name, _)| name.as_str()).collect());
+    let found: Vec<&Outcome> = ways.iter().filter_map(|way| way.outcome.as_ref().ok()).collect();
+    let others = found.first().map_or(&[][..], |outcome| &outcome.others);
+    // Jobs that are placed after it may have other hosts in each way.
+    let without = |outcome: &Outcome| -> Vec<String> {
+        outcome.others.iter().map(|other| time(&other.without)).collect()
+    };
+    let shared = found.first().map(|first| without(first));
+    let shared = shared.filter(|shared| found.iter().all(|outcome| without(outcome) == *shared));
     let mut table = TextTable::default();
-    let head = ["placement", "rank order", "segments", "pods", job].into_iter().chain(others.iter().copied());
-    table.noted_row(head.map(str::to_owned), "");
+    let head = ["placement", "rank order", "segments", "pods", job].into_iter();
+    table.row(head.chain(others.iter().map(|other| other.name.as_str())).map(str::to_owned));
     for way in ways {
         let mut cells = vec![way.placement.clone(), way.rank_order.to_owned()];
         match &way.outcome {
             Ok(outcome) => {
                 cells.extend([outcome.segments.to_string(), outcome.pods.to_string()]);
                 cells.push(time(&outcome.step));
-                cells.extend(outcome.others.iter().map(|(_, step)| time(step)));
+                cells.extend(outcome.others.iter().zip(without(outcome)).map(
+                    |(other, without)| match shared {
+                        Some(_) => time(&other.with),
+                        None => format!("{}, without {without}", time(&other.with)),
+                    },
+                ));
             }
             Err(_) => cells.extend(vec!["–".to_owned(); 3 + others.len()]),
         }
         table.noted_row(cells, &note(way));
+    }
+    if let Some(shared) = shared.filter(|shared| !shared.is_empty()) {
+        let head = [format!("without {job}"), "–".to_owned(), "–".to_owned(), "–".to_owned(), "–".to_owned()];
+        table.row(head.into_iter().chain(shared));
     }
     let over = match draws {
         1 => "one draw: another may say otherwise; write --draws 50".to_owned(),
@@ -80,6 +94,6 @@ fn note(way: &Way) -> String {
 /// Why jobs have no step time.
 fn reasons(outcome: &Outcome) -> Vec<String> {
     let own = [("it", &outcome.step)].into_iter();
-    let all = own.chain(outcome.others.iter().map(|(name, step)| (name.as_str(), step)));
+    let all = own.chain(outcome.others.iter().map(|other| (other.name.as_str(), &other.with)));
     all.filter_map(|(name, step): (&str, &StepTime)| Some(format!("{name} {}", step.reason()?))).collect()
 }

@@ -1,5 +1,7 @@
 //! `railtwin impact` and `railtwin schedule --what-if`.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::harness::railtwin;
@@ -72,14 +74,53 @@ fn who_has_one_way_only_cannot_run_without_it() {
     let text = railtwin(&["impact", &file, "leaf-0"]).out;
     assert!(text.contains("cannot run: 24 ranks lose their only way"), "{text}");
     assert!(text.contains("ring: ranks 0–23"), "{text}");
+    // No backup host is there: a free host of the other leaf takes over, and a second has nowhere to go.
     let host = railtwin(&["impact", &file, "host-1"]).out;
-    assert!(host.contains("cannot run: 8 ranks lose their GPUs, and no backup host is left"), "{host}");
+    assert!(host.contains("drained, free host host-5 in segment 1 has the ranks of host-1"), "{host}");
+    assert!(host.contains("free hosts left: none"), "{host}");
+    let both = railtwin(&["impact", &file, "host-1", "host-0"]).out;
+    assert!(both.contains("cannot run: 8 ranks lose their GPUs, and no host is free"), "{both}");
     let nic = json(&["impact", &file, "host-1/nic-2", "--json"]);
     assert_eq!(numbers(&job(&nic, "ring")["cut"]), [10]);
     assert!(numbers(&job(&nic, "ring")["touched"]).contains(&10));
     // A cable by the name of a link is the cable.
     let port = json(&["impact", &file, "host-1/nic-2:port-0 > leaf-0:downlink-10", "--json"]);
     assert_eq!((&port["kind"], &port["jobs"][0]["cut"]), (&"cable".into(), &nic["jobs"][0]["cut"]));
+}
+
+/// Of several devices each is drained alone and all together: together they touch what each does.
+#[test]
+fn several_devices_are_drained_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let leaves = "preset = \"leaf-spine\"\nleaves = 3\nhosts_per_leaf = 3\nuplinks = 2\nrails_per_leaf = 8\n\
+                  host = { model = \"hgx-a100\", nic_ports = 1, nic_port_capacity = \"200 Gbps\" }";
+    let file = scenario(&folder, leaves);
+    let found = json(&["impact", &file, "host-1", "spine-0", "host-3", "--json"]);
+    let (each, together) = (found["devices"].as_array().unwrap(), &found["together"]);
+    let names: Vec<&str> = each.iter().map(|one| one["device"].as_str().unwrap()).collect();
+    assert_eq!(names, ["host-1", "spine-0", "host-3"]);
+    for (row, alone) in each.iter().zip(names) {
+        assert_eq!(*row, json(&["impact", &file, alone, "--json"]), "{alone}");
+    }
+    for name in ["ring", "pair"] {
+        let all =
+            |one: &Value| -> BTreeSet<u64> { numbers(&job(one, name)["touched"]).into_iter().collect() };
+        let union: BTreeSet<u64> = each.iter().flat_map(all).collect();
+        assert_eq!(all(together), union, "{name}");
+    }
+    // Hosts 0 to 4 have jobs. Each of the two goes to the nearest free host: 5 beside 3, the first of the others for 1.
+    let stand_ins = |one: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        one["stand_ins"].as_array().unwrap().iter().map(|it| (text(&it["lost"]), text(&it["by"]))).collect()
+    };
+    let pair = |lost: &str, by: &str| (lost.to_owned(), by.to_owned());
+    assert_eq!(stand_ins(&each[2]), [pair("host-3", "host-5")]);
+    assert_eq!(stand_ins(together), [pair("host-1", "host-5"), pair("host-3", "host-6")]);
+    let free = together["free_hosts"].as_array().unwrap().iter().map(|host| host["host"].as_str().unwrap());
+    assert_eq!(free.collect::<Vec<_>>(), ["host-7", "host-8"]);
+    assert!(job(together, "ring")["drained"]["step_s"].is_f64(), "{together}");
+    let twice = refused(&["impact", &file, "host-1", "host-1"]);
+    assert!(twice.contains("host-1 is named twice"), "{twice}");
 }
 
 #[test]
@@ -144,6 +185,50 @@ fn placements_are_held_against_each_other() {
     assert!(wrong.contains("tenant-a, tenant-b, train"), "{wrong}");
 }
 
+/// Hosts that a placement names give the job its size, in every other placement as well.
+#[test]
+fn a_job_that_names_its_hosts_keeps_its_size_in_each_placement() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, job: &str| {
+        let path = folder.path().join(name);
+        let text = format!(
+            "schema = 1\nname = \"named\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 4\nhosts_per_leaf = 3\n\
+             rails_per_leaf = 8\nuplinks = 4\nhost.model = \"hgx-h800\"\n[[job]]\nname = \"first\"\nhosts = 2\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"10 MB\" }}\n[[job]]\nname = \"second\"\n{job}\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"10 MB\" }}\n"
+        );
+        #[allow(clippy::disallowed_methods, reason = "a test writes files")]
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let steps = |file: &str| -> Vec<(Value, Value)> {
+        let found = json(&["schedule", "--what-if", file, "--draws", "2", "--json"]);
+        let ways = found["ways"].as_array().unwrap().clone();
+        let ran = ways.into_iter().filter(|way| way["is_written"] == false && !way["outcome"].is_null());
+        let mut steps: Vec<(Value, Value)> =
+            ran.map(|way| (way["placement"].clone(), way["outcome"]["step_s"].clone())).collect();
+        steps.sort_by_key(|step| step.0.to_string());
+        steps
+    };
+    let (named, sized) = (
+        write("named.toml", "placement = { hosts = [2, 5] }"),
+        write("sized.toml", "hosts = 2\nplacement = { hosts = [2, 5] }"),
+    );
+    let found = steps(&named);
+    assert!(found.len() >= 3, "{found:?}");
+    assert_eq!(found, steps(&sized));
+    // A job that is larger than the hosts that it names is refused with both numbers.
+    let small = write("small.toml", "gpus = 32\nplacement = { hosts = [2, 5] }");
+    for call in [vec!["schedule", "--what-if", &small], vec!["run", &small, "--no-folder"]] {
+        let wrong = refused(&call);
+        let words: Vec<&str> = wrong.split_whitespace().collect();
+        assert!(
+            words.join(" ").contains("the placement names 2 of 4 hosts (2, 5), but the job has 32 ranks"),
+            "{wrong}"
+        );
+    }
+}
+
 /// Two jobs of which one begins when the other has ended: as they are written they never meet, and they are placed to.
 #[test]
 fn jobs_are_all_there_whenever_they_begin() {
@@ -168,6 +253,18 @@ fn jobs_are_all_there_whenever_they_begin() {
     assert!(
         step["p5_s"].as_f64() <= step["step_s"].as_f64() && step["step_s"].as_f64() <= step["p95_s"].as_f64()
     );
+    // Without the job the other takes what it takes alone, wherever the job would be.
+    let alone =
+        json(&["interference", &file, "--draws", "2", "--json"])["jobs"][0]["alone_s"]["median"].as_f64();
+    let alone = alone.unwrap();
+    for way in found["ways"].as_array().unwrap().iter().filter(|way| !way["outcome"].is_null()) {
+        let other = &way["outcome"]["others"][0];
+        let without = other["without"]["step_s"].as_f64().unwrap();
+        assert!((without - alone).abs() < 1e-9 * alone, "{without} {alone}");
+        assert!(other["step_s"].as_f64() >= Some(without * (1.0 - 1e-9)), "{other}");
+    }
+    let text = railtwin(&["schedule", "--what-if", &file, "--job", "b-1", "--draws", "2"]).out;
+    assert!(text.lines().any(|line| line.starts_with("without b ")), "{text}");
     let wrong = refused(&["schedule", "--what-if", &file, "--job", "b-2"]);
     assert!(wrong.contains("there are a, b (b-0 to b-1)"), "{wrong}");
     // What both cost each other as they are is in what draining costs, too.

@@ -82,7 +82,7 @@ pub(crate) fn what_if(
         let placed = |error| Placed { error, text: question.text.clone() };
         let row = railtwin::what_if::row_of(&scenario, job.as_deref()).map_err(placed)?;
         let options = railtwin::what_if::options_of(&scenario, draws);
-        progress.expect(railtwin::what_if::draws_most(options));
+        progress.expect(railtwin::what_if::draws_most(&scenario, row, options));
         let (by, tick) = (engine(EngineName::Flow, 1), || progress.advance(1));
         let ways = railtwin::what_if::what_if(&question, &scenario, row, (&*by, options), &tick);
         Ok::<_, Placed>(of_what_if(&scenario.jobs[row].name, &ways.map_err(placed)?))
@@ -90,12 +90,12 @@ pub(crate) fn what_if(
     told(py, answer)
 }
 
-/// What a device touches and what draining it costs, as `railtwin impact --json` has it.
+/// Jobs on devices and what draining these costs, as `railtwin impact --json` has it.
 #[pyfunction]
 pub(crate) fn impact(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
-    device: String,
+    devices: Vec<String>,
     draws: Option<i64>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
@@ -106,10 +106,10 @@ pub(crate) fn impact(
         let placed = |error| Placed { error, text: question.text.clone() };
         let resolved = question.resolve(&scenario).map_err(placed)?;
         let options = railtwin::what_if::options_of(&scenario, draws);
-        progress.expect(2 * u64::from(options.draws));
+        progress.expect(railtwin::impact::draws_of(devices.len(), options));
         let (by, tick) = (engine(EngineName::Flow, 1), || progress.advance(1));
         let found =
-            railtwin::impact::impact(&resolved.case, &*by, &device, options, &tick).map_err(placed)?;
+            railtwin::impact::impact(&resolved.case, &*by, &devices, options, &tick).map_err(placed)?;
         Ok::<_, Placed>(of_impact(&found, &resolved.case.fabric))
     })?;
     told(py, answer)

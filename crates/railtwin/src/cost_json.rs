@@ -1,8 +1,10 @@
 //! What jobs cost each other, as JSON: of the command's `--json` and of Python.
-use railtwin_fabric::Fabric;
+use std::collections::BTreeSet;
+
+use railtwin_fabric::{CableId, Fabric};
 use serde_json::{Value, json};
 
-use crate::impact::Impact;
+use crate::impact::{Impact, Impacts};
 use crate::interference::{Band, Interference, StepTime};
 use crate::what_if::Way;
 
@@ -33,8 +35,29 @@ pub fn of_interference(found: &Interference, fabric: &Fabric) -> Value {
     json!({ "draws": found.draws, "jobs": jobs, "links": links.collect::<Vec<_>>() })
 }
 
-/// What a device touches, and step times in seconds before and after it is drained.
-pub fn of_impact(found: &Impact, fabric: &Fabric) -> Value {
+/// Devices of a call, with step times in seconds before and after they are drained: one device as it is, several as
+/// `devices` and, drained at once, as `together`.
+pub fn of_impact(found: &Impacts, fabric: &Fabric) -> Value {
+    let each = || found.each.iter().map(|one| of_device(one, fabric));
+    match &found.together {
+        None => each().next().unwrap_or_default(),
+        Some(together) => json!({
+            "devices": each().collect::<Vec<_>>(), "together": of_drained(together, fabric),
+        }),
+    }
+}
+
+/// One device and its kind.
+fn of_device(found: &Impact, fabric: &Fabric) -> Value {
+    let mut all = of_drained(found, fabric);
+    let subject = found.subjects.first();
+    all["device"] = json!(subject.map(|subject| &subject.name));
+    all["kind"] = json!(subject.map(|subject| subject.kind));
+    all["stand_in"] = json!(found.stand_ins.first().map(|one| fabric.host_name(one.by)));
+    all
+}
+
+fn of_drained(found: &Impact, fabric: &Fabric) -> Value {
     let jobs = found.jobs.iter().map(|job| {
         json!({
             "name": job.name, "ranks": job.ranks, "touched": job.touched,
@@ -42,11 +65,22 @@ pub fn of_impact(found: &Impact, fabric: &Fabric) -> Value {
             "cut": job.cut, "gone": job.gone, "before": step(&job.before), "drained": step(&job.after),
         })
     });
-    let cables = found.subject.cables.iter().map(|&cable| fabric.cable_name(cable));
+    let cables: BTreeSet<CableId> =
+        found.subjects.iter().flat_map(|subject| subject.cables.iter().copied()).collect();
+    let cables = cables.into_iter().map(|cable| fabric.cable_name(cable));
+    let stand_ins = found
+        .stand_ins
+        .iter()
+        .map(|one| json!({ "lost": fabric.host_name(one.lost), "by": fabric.host_name(one.by) }));
+    let free = found.free.iter().map(|&host| {
+        let place = fabric.host(host);
+        json!({
+            "host": fabric.host_name(host), "pod": place.pod, "segment": place.segment, "is_backup": place.spare,
+        })
+    });
     json!({
-        "device": found.subject.name, "kind": found.subject.kind, "cables": cables.collect::<Vec<_>>(),
-        "stand_in": found.stand_in.map(|host| format!("host-{}", host.0)),
-        "jobs": jobs.collect::<Vec<_>>(),
+        "cables": cables.collect::<Vec<_>>(), "stand_ins": stand_ins.collect::<Vec<_>>(),
+        "free_hosts": free.collect::<Vec<_>>(), "jobs": jobs.collect::<Vec<_>>(),
     })
 }
 
@@ -54,9 +88,10 @@ pub fn of_impact(found: &Impact, fabric: &Fabric) -> Value {
 pub fn of_what_if(job: &str, ways: &[Way]) -> Value {
     let rows = ways.iter().map(|way| {
         let outcome = way.outcome.as_ref().ok().map(|outcome| {
-            let others = outcome.others.iter().map(|(name, time)| {
-                let mut one = step(time);
-                one["job"] = json!(name);
+            let others = outcome.others.iter().map(|other| {
+                let mut one = step(&other.with);
+                one["job"] = json!(other.name);
+                one["without"] = step(&other.without);
                 one
             });
             let mut all = step(&outcome.step);

@@ -1,9 +1,10 @@
 //! Before a job is placed: what each placement would make of it and of the others.
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use railtwin_control::{Place, RankOrder};
 use railtwin_engine::{Case, Engine};
-use railtwin_scenario::{JobSpec, Placement, Scenario};
+use railtwin_scenario::{JobSize, JobSpec, Placement, Scenario};
 
 use crate::error::Error;
 use crate::interference::{Draws, Options, StepTime};
@@ -33,8 +34,19 @@ pub struct Outcome {
     pub pods: u32,
     /// Step time of the job, of its slowest copy where it has several.
     pub step: StepTime,
-    /// Name and step time of the others, in the order of the scenario.
-    pub others: Vec<(String, StepTime)>,
+    /// The others, in the order of the scenario.
+    pub others: Vec<OtherJob>,
+}
+
+/// Another job of the scenario.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OtherJob {
+    /// Name.
+    pub name: String,
+    /// Step time beside the job that is placed.
+    pub with: StepTime,
+    /// Step time without it: same hosts, same starts.
+    pub without: StepTime,
 }
 
 /// The ways that are tried for every job, beside what its scenario says.
@@ -83,9 +95,16 @@ pub fn row_of(scenario: &Scenario, job: Option<&str>) -> Result<usize, Error> {
     })
 }
 
-/// How many draws [`what_if`] makes at most.
-pub fn draws_most(options: Options) -> u64 {
-    (WAYS.len() as u64 + 1) * u64::from(options.draws)
+/// How many draws [`what_if`] makes at most for the job of this row: for each way, and without the job once where the
+/// others are placed before it, else for each way.
+pub fn draws_most(scenario: &Scenario, row: usize, options: Options) -> u64 {
+    let ways = WAYS.len() as u64 + 1;
+    let without = match scenario.jobs.len() {
+        1 => 0,
+        jobs if row + 1 == jobs => 1,
+        _ => ways,
+    };
+    (ways + without) * u64::from(options.draws)
 }
 
 /// How much is asked of a scenario: `draws` where they are said.
@@ -96,8 +115,9 @@ pub fn options_of(scenario: &Scenario, draws: Option<u32>) -> Options {
 
 /// Every way to place a `[[job]]`, by its row, with the rest of the scenario as it is; jobs are placed in the order of the
 /// scenario. Where there are several jobs all are there at once, and starts are drawn ([`crate::interference`]): phases
-/// decide. Ways that come to the same GPUs are run once. The best first: by the step time of the job, of equals by how
-/// long the others take; those that cannot be last.
+/// decide. Ways that come to the same GPUs are run once. The job has as many ranks in each way as in the scenario, also
+/// where the hosts that it names give its size. The best first: by the step time of the job, of equals by how long the
+/// others take; those that cannot be last.
 ///
 /// # Errors
 /// Those of the scenario as it is; [`Error::Controller`] where a controller of one's own cannot go on.
@@ -113,9 +133,12 @@ pub fn what_if(
     asked.extend(WAYS.into_iter().filter(|way| *way != written));
     let mut ways: Vec<Way> = Vec::new();
     let mut seen: Vec<(Vec<Vec<Place>>, usize)> = Vec::new();
+    let mut runs = Runs { engine, options, progress, without: Vec::new() };
+    let mut size = scenario.jobs[row].size;
     for (place, (placement, rank_order)) in asked.into_iter().enumerate() {
         let mut tried = scenario.clone();
         (tried.jobs[row].placement, tried.jobs[row].rank_order) = (placement.clone(), rank_order);
+        tried.jobs[row].size = size;
         let (placement, is_written) = (words(&placement), place == 0);
         let way = |outcome| Way {
             placement: placement.clone(),
@@ -133,18 +156,25 @@ pub fn what_if(
             }
             Err(error) => return Err(error),
         };
+        let own = rows_of(&tried.jobs, row);
+        // What is written comes first. Hosts that it names may be all that gives the job its size.
+        size = size.or(Some(JobSize::Gpus(case.work.jobs[own.start].plan.ranks)));
         if let Some((_, first)) = seen.iter().find(|(places, _)| *places == case.placements) {
             ways[*first].same.push(format!("{placement}, {rank_order}"));
             continue;
         }
-        let outcome = outcome(&case, &tried.jobs, row, (engine, options), progress)?;
+        let outcome = runs.outcome(&case, &own)?;
         seen.push((case.placements, ways.len()));
         ways.push(way(Ok(outcome)));
     }
     let key = |way: &Way| match &way.outcome {
         Ok(outcome) => {
             let seconds = |step: &StepTime| step.seconds().unwrap_or(f64::INFINITY);
-            (seconds(&outcome.step), outcome.others.iter().map(|(_, step)| seconds(step)).sum::<f64>(), false)
+            (
+                seconds(&outcome.step),
+                outcome.others.iter().map(|other| seconds(&other.with)).sum::<f64>(),
+                false,
+            )
         }
         Err(_) => (f64::INFINITY, f64::INFINITY, true),
     };
@@ -165,31 +195,65 @@ fn words(placement: &Placement) -> String {
     }
 }
 
-fn outcome(
-    case: &Case,
-    jobs: &[JobSpec],
-    row: usize,
-    (engine, options): (&dyn Engine, Options),
-    progress: &(dyn Fn() + Sync),
-) -> Result<Outcome, Error> {
-    // Copies of a job stand one after another.
+/// Rows of the copies of a `[[job]]` in the case: they stand one after another.
+fn rows_of(jobs: &[JobSpec], row: usize) -> Range<usize> {
     let first: usize = jobs[..row].iter().map(|job| job.count as usize).sum();
-    let own = first..first + jobs[row].count as usize;
-    let steps = Draws::of(case, engine, options)?.steps(case, engine, progress)?;
-    let places = || case.placements[own.clone()].iter().flatten().map(|place| case.fabric.host(place.host));
-    let segments: BTreeSet<(u32, u32)> = places().map(|host| (host.pod, host.segment)).collect();
-    let pods: BTreeSet<u32> = places().map(|host| host.pod).collect();
-    let slower = |a: StepTime, b: StepTime| match (a.seconds(), b.seconds()) {
-        (Some(first), Some(second)) if second > first => b,
-        (Some(_), None) => b,
-        _ => a,
-    };
-    let step = own.clone().map(|job| steps[job].clone()).reduce(slower);
-    let others = (0..case.work.jobs.len()).filter(|job| !own.contains(job));
-    Ok(Outcome {
-        segments: segments.len() as u32,
-        pods: pods.len() as u32,
-        step: step.unwrap_or_else(|| StepTime::None("it has no step".to_owned())),
-        others: others.map(|job| (case.work.jobs[job].name.clone(), steps[job].clone())).collect(),
-    })
+    first..first + jobs[row].count as usize
+}
+
+/// Places of all jobs.
+type Places = Vec<Vec<Place>>;
+
+/// Runs of the ways, and what the others take without the job where they are placed so.
+struct Runs<'a> {
+    engine: &'a dyn Engine,
+    options: Options,
+    progress: &'a (dyn Fn() + Sync),
+    without: Vec<(Places, Vec<StepTime>)>,
+}
+
+impl Runs<'_> {
+    fn outcome(&mut self, case: &Case, own: &Range<usize>) -> Result<Outcome, Error> {
+        let draws = Draws::of(case, self.engine, self.options)?;
+        let steps = draws.steps(case, self.engine, self.progress)?;
+        let without = self.without(case, own, &draws)?;
+        let places =
+            || case.placements[own.clone()].iter().flatten().map(|place| case.fabric.host(place.host));
+        let segments: BTreeSet<(u32, u32)> = places().map(|host| (host.pod, host.segment)).collect();
+        let pods: BTreeSet<u32> = places().map(|host| host.pod).collect();
+        let slower = |a: StepTime, b: StepTime| match (a.seconds(), b.seconds()) {
+            (Some(first), Some(second)) if second > first => b,
+            (Some(_), None) => b,
+            _ => a,
+        };
+        let step = own.clone().map(|job| steps[job].clone()).reduce(slower);
+        let other = |row: usize| OtherJob {
+            name: case.work.jobs[row].name.clone(),
+            with: steps[row].clone(),
+            without: without[row].clone(),
+        };
+        Ok(Outcome {
+            segments: segments.len() as u32,
+            pods: pods.len() as u32,
+            step: step.unwrap_or_else(|| StepTime::None("it has no step".to_owned())),
+            others: (0..steps.len()).filter(|row| !own.contains(row)).map(other).collect(),
+        })
+    }
+
+    /// Step times of all jobs without those of `own`; nothing is run where there are no others, or twice for the same places.
+    fn without(&mut self, case: &Case, own: &Range<usize>, draws: &Draws) -> Result<Vec<StepTime>, Error> {
+        let jobs = case.placements.len();
+        if own.len() == jobs {
+            return Ok(Vec::new());
+        }
+        let others: Places =
+            (0..jobs).filter(|row| !own.contains(row)).map(|row| case.placements[row].clone()).collect();
+        if let Some((_, steps)) = self.without.iter().find(|(places, _)| *places == others) {
+            return Ok(steps.clone());
+        }
+        let (draws, quiet) = draws.without(case, own);
+        let steps = draws.steps(&quiet, self.engine, self.progress)?;
+        self.without.push((others, steps.clone()));
+        Ok(steps)
+    }
 }

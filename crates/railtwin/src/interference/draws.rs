@@ -1,5 +1,7 @@
 //! Step times of jobs beside each other over draws of their starts, for verbs that ask what a change costs: all are there
 //! at once, whenever the scenario has them begin and however few steps it gives them, and a job that does not end says why.
+use std::ops::Range;
+
 use railtwin_engine::{Case, Engine};
 use railtwin_units::SimTime;
 use rayon::prelude::*;
@@ -77,6 +79,17 @@ impl Draws {
         let rows = if jobs > 1 { 0..jobs } else { 0..0 };
         let periods: Vec<Result<Option<f64>, Error>> = rows.into_par_iter().map(period).collect();
         Ok(Self { options, periods: periods.into_iter().collect::<Result<_, Error>>()? })
+    }
+
+    /// The draws without the jobs `gone`, and the case in which they do nothing. The others keep their hosts and starts.
+    pub(crate) fn without(&self, case: &Case, gone: &Range<usize>) -> (Self, Case) {
+        let mut periods = self.periods.clone();
+        periods.iter_mut().enumerate().filter(|(row, _)| gone.contains(row)).for_each(|(_, own)| *own = None);
+        let work = |row: usize| {
+            let job = &case.work.jobs[row];
+            (job.start, if gone.contains(&row) { 0 } else { job.steps })
+        };
+        (Self { options: self.options, periods }, with_work(case, &work))
     }
 
     /// Step times of all jobs of a case, in the order of the scenario; `progress` hears of each draw. The result does not
