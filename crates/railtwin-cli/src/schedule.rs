@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
 use railtwin::schedule::{
-    Asked, JobSchedule, STEPS_MOST, Schedule, SharingPolicy, has_fabric, optimum, profiled, schedule,
+    Asked, JobSchedule, OPTIMUM, STEPS_MOST, Schedule, SharingPolicy, has_fabric, optima, profiled, schedule,
 };
 use railtwin_units::SimTime;
 
@@ -82,8 +82,8 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
     };
     let mut schedules: Vec<Schedule> = policies.into_iter().map(|policy| schedule(&asked, policy)).collect();
     if args.optimum {
-        let best = optimum(&asked).map_err(|message| CliError::input(message, "leave --optimum out"))?;
-        schedules.push(best);
+        let best = optima(&asked).map_err(|message| CliError::input(message, "leave --optimum out"))?;
+        schedules.extend(best);
     }
     if args.json {
         let json = match (schedules.as_slice(), args.compare) {
@@ -133,18 +133,40 @@ fn measured(asked: &Asked, window: SimTime, streams: &mut Streams<'_>) -> Result
 /// One line for each policy.
 fn compared(schedules: &[Schedule], streams: &mut Streams<'_>) -> Result<(), CliError> {
     let mut table = TextTable::default();
-    table.row(["policy", "utilization", "work/s", "slowest"].map(str::to_owned));
+    table.row(["policy", "levels", "utilization", "work/s", "slowest"].map(str::to_owned));
     for schedule in schedules {
         let slowest = schedule.jobs.iter().filter_map(|job| Some((slowdown(job)?, &job.name)));
         let slowest = slowest.max_by(|first, second| first.0.total_cmp(&second.0));
-        table.row([
+        let cells = [
             schedule.policy.clone(),
+            schedule.levels.to_string(),
             format!("{:.4}", schedule.utilization),
             format!("{:.4}", schedule.work_per_s),
             slowest.map_or("–".to_owned(), |(times, name)| format!("{name} × {times:.3}")),
-        ]);
+        ];
+        table.noted_row(cells, &beyond(schedule));
     }
-    Ok(write!(streams.out, "{}", table.text())?)
+    write!(streams.out, "{}", table.text())?;
+    if schedules.iter().any(|schedule| schedule.tried.is_some()) {
+        writeln!(
+            streams.out,
+            "\n{OPTIMUM}: the most work/s over all paths and orders of jobs, and of cassini's time shifts"
+        )?;
+    }
+    Ok(())
+}
+
+/// That a schedule takes more levels than the network has.
+fn beyond(schedule: &Schedule) -> String {
+    match schedule.levels > schedule.network_levels {
+        true => format!("the network has {}", counted(schedule.network_levels)),
+        false => String::new(),
+    }
+}
+
+/// `1 level`, `2 levels`.
+fn counted(levels: u32) -> String {
+    if levels == 1 { "1 level".to_owned() } else { format!("{levels} levels") }
 }
 
 /// Times that a job's step takes of what it takes alone.
@@ -157,7 +179,12 @@ fn shown(schedule: &Schedule, streams: &mut Streams<'_>) -> Result<(), CliError>
     let reference = schedule.reference_job.as_ref();
     let held = reference.map_or(String::new(), |job| format!(", correction factors against {job}"));
     let tried = schedule.tried.map_or(String::new(), |tried| {
-        format!(", proved after {tried} ways to choose paths, without time shifts")
+        let within = if schedule.policy == OPTIMUM {
+            String::new()
+        } else {
+            format!(" within {}", counted(schedule.network_levels))
+        };
+        format!(", the most work{within} of {tried} ways to choose paths and of cassini's time shifts")
     });
     writeln!(streams.out, "{}: utilization {:.4}{held}{tried}", schedule.policy, schedule.utilization)?;
     let mut table = TextTable::default();

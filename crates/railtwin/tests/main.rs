@@ -34,6 +34,7 @@ mod intranode;
 mod kit;
 mod life;
 mod logs;
+mod optimum;
 mod own_hosts;
 mod packet_telemetry;
 mod partial;

@@ -33,8 +33,12 @@ const fn traffic_class(dscp: u8) -> u8 {
 /// What a policy decides, and what comes of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schedule {
-    /// The policy; `optimum` where all were tried.
+    /// The policy; [`OPTIMUM`] or [`OPTIMUM_WITHIN_LEVELS`] where all were tried.
     pub policy: String,
+    /// Levels that it takes, at least 1. Policies with a level for each job may take more than the network has.
+    pub levels: u32,
+    /// Priority levels of the network.
+    pub network_levels: u32,
     /// Share of the GPUs' time in which they compute, 0..1.
     pub utilization: f64,
     /// Work done for each second, in the unit of the jobs' work.
@@ -114,11 +118,36 @@ pub fn schedule(asked: &Asked, policy: SharingPolicy) -> Schedule {
     of_plan(asked, policy.name(), &plan)
 }
 
-/// The best paths and levels, where there are few enough to try all.
+/// The most work that any policy can do: over all paths and all orders of jobs, with a level for each job if need be.
+pub const OPTIMUM: &str = "optimum";
+/// The most work with as many levels as the network has, where that is fewer than jobs.
+pub const OPTIMUM_WITHIN_LEVELS: &str = "optimum-within-levels";
+
+/// The plan that does the most work within the network's levels, where there are few enough to try all: over all paths
+/// and orders without time shifts, and CASSINI's plan.
 ///
 /// # Errors
 /// How many there are, in words.
 pub fn optimum(asked: &Asked) -> Result<Schedule, String> {
+    let is_tight = (asked.levels as usize) < asked.tenants.jobs.len();
+    optimum_of(asked, asked.levels, if is_tight { OPTIMUM_WITHIN_LEVELS } else { OPTIMUM })
+}
+
+/// The optimum within the network's levels, where that is fewer than jobs, and the optimum over all levels: no policy
+/// does more work than the last, and none of the policies that keep to the network's levels more than the first.
+///
+/// # Errors
+/// As of [`optimum`].
+pub fn optima(asked: &Asked) -> Result<Vec<Schedule>, String> {
+    let jobs = asked.tenants.jobs.len() as u32;
+    let within = optimum(asked)?;
+    Ok(match asked.levels < jobs {
+        true => vec![within, optimum_of(asked, jobs, OPTIMUM)?],
+        false => vec![within],
+    })
+}
+
+fn optimum_of(asked: &Asked, levels: u32, name: &str) -> Result<Schedule, String> {
     let tenants = &asked.tenants;
     let paths = paths_of(tenants);
     if tenants.jobs.len() > OPTIMUM_JOBS || paths > OPTIMUM_PATHS {
@@ -128,9 +157,14 @@ pub fn optimum(asked: &Asked) -> Result<Schedule, String> {
         ));
     }
     let mut judge = Judge::new(tenants, &asked.start, asked.window);
-    let Optimum { paths, levels, nodes, .. } = judge.optimum(asked.levels, OPTIMUM_PATHS);
+    let Optimum { paths, levels, nodes, .. } = judge.optimum(levels, OPTIMUM_PATHS);
     let plan = SharingPlan { paths, levels, shifts: vec![0.0; tenants.jobs.len()], priorities: None };
-    Ok(Schedule { tried: Some(nodes), ..of_plan(asked, "optimum", &plan) })
+    let best = of_plan(asked, name, &plan);
+    // It alone shifts steps in time.
+    let shifted = SharingPolicy::Cassini.plan(tenants, &asked.start, asked.levels, asked.seed);
+    let shifted = of_plan(asked, name, &shifted);
+    let best = if shifted.work_per_s > best.work_per_s { shifted } else { best };
+    Ok(Schedule { tried: Some(nodes), ..best })
 }
 
 /// In how many ways paths can be chosen.
@@ -181,6 +215,8 @@ fn of_plan(asked: &Asked, policy: &str, plan: &SharingPlan) -> Schedule {
     let reference = plan.priorities.as_ref().and_then(|priorities| priorities.reference);
     Schedule {
         policy: policy.to_owned(),
+        levels: plan.levels.iter().max().map_or(1, |most| most + 1),
+        network_levels: asked.levels,
         utilization: outcome.utilization(&demand),
         work_per_s: outcome.work(&demand) / asked.window,
         window_s: asked.window,
