@@ -14,6 +14,9 @@ use crate::table::TextTable;
 use crate::units::shown;
 use crate::{CliError, Streams};
 
+/// Lines about single runs below the table, beyond which the rest is counted.
+const LINES_MOST: usize = 8;
+
 /// Arguments of `cluster`.
 #[derive(Args, Debug)]
 pub struct ClusterArgs {
@@ -63,9 +66,6 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
     for point in &points {
         asked.push((&point.label, question.cluster(&point.scenario).map_err(wrong)?));
     }
-    for note in asked.iter().flat_map(|(_, cluster)| &cluster.notes) {
-        writeln!(streams.notes, "{note}")?;
-    }
     if points.iter().any(|point| !point.scenario.expect.is_empty() || point.scenario.gain.is_some()) {
         writeln!(streams.notes, "[expect] and [gain] are judged by `railtwin run` and `sweep`")?;
     }
@@ -74,15 +74,7 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         (false, true) => vec![asked[0].1.spec.sharing],
         (false, false) => args.policy.iter().filter_map(|name| SharingPolicy::named(name)).collect(),
     };
-    let meter = Meter::new(policies.len() as u64 * args.seeds * asked.len() as u64, "runs");
-    let mut told = Vec::with_capacity(asked.len());
-    for (_, cluster) in &asked {
-        let own = [cluster.spec.sharing];
-        let policies = if args.policy.is_empty() && !args.compare { &own } else { policies.as_slice() };
-        let seeds: Vec<u64> = (0..args.seeds).map(|number| cluster.seed.wrapping_add(number)).collect();
-        told.push(cluster.told(policies, &seeds, &|| meter.tick()).map_err(wrong)?);
-    }
-    meter.finish();
+    let told = told_of(args, &asked, &policies, &wrong, streams)?;
     if let Some(path) = &args.report {
         write_page(path, &page(&asked[0].1, &described, &told[0]))?;
         note_stand_in(streams)?;
@@ -104,6 +96,43 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         writeln!(streams.out, "\nreport  {}", path.display())?;
     }
     Ok(())
+}
+
+/// Points with their labels, resolved.
+type Points<'a> = [(&'a Vec<(String, String)>, ClusterQuestion)];
+
+/// Runs of each point, policy after policy, behind what is to be said before they begin.
+fn told_of(
+    args: &ClusterArgs,
+    asked: &Points<'_>,
+    policies: &[SharingPolicy],
+    wrong: &dyn Fn(railtwin::Error) -> CliError,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<Vec<Told>>, CliError> {
+    let own: Vec<[SharingPolicy; 1]> = asked.iter().map(|(_, cluster)| [cluster.spec.sharing]).collect();
+    let policies_of = |point: usize| match args.policy.is_empty() && !args.compare {
+        true => &own[point][..],
+        false => policies,
+    };
+    for (point, (_, cluster)) in asked.iter().enumerate() {
+        for note in cluster.notes.iter().cloned().chain(cluster.idle_keys(policies_of(point))) {
+            writeln!(streams.notes, "{note}")?;
+        }
+    }
+    let runs = policies.len() as u64 * args.seeds * asked.len() as u64;
+    let meter = Meter::new(runs, "runs");
+    if runs > 1 {
+        let of = [(asked.len(), "point"), (policies.len(), "policy"), (args.seeds as usize, "seed")];
+        meter.announce(&runs_in_words(runs, of), streams.notes)?;
+    }
+    let mut told = Vec::with_capacity(asked.len());
+    for (point, (_, cluster)) in asked.iter().enumerate() {
+        let policies = policies_of(point);
+        let seeds: Vec<u64> = (0..args.seeds).map(|number| cluster.seed.wrapping_add(number)).collect();
+        told.push(cluster.told(policies, &seeds, &|| meter.tick()).map_err(wrong)?);
+    }
+    meter.finish();
+    Ok(told)
 }
 
 fn point(label: &[(String, String)], runs: &[Told]) -> serde_json::Value {
@@ -144,15 +173,18 @@ fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) ->
         .collect();
     let mut table = TextTable::default();
     table.row(std::iter::once("figure").chain(names.iter().copied()).map(str::to_owned));
-    for band in bands.first().into_iter().flatten() {
+    for name in FIGURES {
         let of: Vec<Option<&Band>> =
-            bands.iter().map(|all| all.iter().find(|one| one.name == band.name)).collect();
+            bands.iter().map(|all| all.iter().find(|one| one.name == name)).collect();
+        if of.iter().all(Option::is_none) {
+            continue;
+        }
         let mut line = |name: &str, value: fn(&Band) -> f64| {
             let cells =
                 of.iter().map(|one| one.map_or("–".to_owned(), |band| cell(band.unit, value(band))));
             table.row(std::iter::once(name.to_owned()).chain(cells));
         };
-        line(band.name, |band| band.median);
+        line(name, |band| band.median);
         if of.iter().flatten().any(|band| band.least != band.most) {
             line("  least", |band| band.least);
             line("  most", |band| band.most);
@@ -172,8 +204,56 @@ fn text(cluster: &ClusterQuestion, policies: &[SharingPolicy], told: &[Told]) ->
         cluster.name,
         cluster.gpus(),
         counted(cluster.spec.days, "day"),
-        table.text()
+        table.text() + &below(cluster, told)
     )
+}
+
+/// Lines below the table: figures without a value, figures that leave jobs out, and what was assumed.
+fn below(cluster: &ClusterQuestion, told: &[Told]) -> String {
+    let spec = &cluster.spec;
+    let is_asked = |name: &str| {
+        (spec.checkpoint.is_some() || !name.starts_with("checkpoint"))
+            && (spec.read.is_some() || !name.starts_with("read"))
+            && (spec.inference.is_some() || !name.starts_with("inference"))
+    };
+    let run = |one: &Told| match told.len() {
+        1 => String::new(),
+        _ => format!("{}, seed {}: ", one.policy, one.seed),
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for one in told {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for figure in one.figures.iter().filter(|figure| figure.value.is_none() && is_asked(figure.name)) {
+            match by_reason.iter_mut().find(|(reason, _)| *reason == figure.reason) {
+                Some((_, names)) => names.push(figure.name),
+                None => by_reason.push((figure.reason, vec![figure.name])),
+            }
+        }
+        let missing = by_reason.iter();
+        lines.extend(
+            missing.map(|(reason, names)| format!("no value  {}{}: {reason}", run(one), names.join(", "))),
+        );
+        let noted =
+            one.figures.iter().filter(|figure| figure.name == "waiting_mean" && !figure.note.is_empty());
+        lines.extend(noted.map(|figure| format!("left out  {}{}: {}", run(one), figure.name, figure.note)));
+    }
+    let rest = lines.len().saturating_sub(LINES_MOST);
+    lines.truncate(LINES_MOST);
+    if rest > 0 {
+        lines.push(format!("and {rest} more such lines; --json has all"));
+    }
+    lines.extend(cluster.assumed().into_iter().map(|line| format!("assumed  {line}")));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// `12 runs: 2 policies, 6 seeds`.
+fn runs_in_words(runs: u64, of: [(usize, &str); 3]) -> String {
+    let words = |(count, what): (usize, &str)| match what.strip_suffix('y') {
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {what}s"),
+    };
+    let several: Vec<String> = of.into_iter().filter(|(count, _)| *count > 1).map(words).collect();
+    format!("{runs} runs: {}", several.join(", "))
 }
 
 /// `1 job`, `2 jobs`.

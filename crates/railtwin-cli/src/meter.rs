@@ -17,6 +17,8 @@ impl Meter {
             "{{bar:40}} {{pos}}/{{len}} {names}, {{eta}} left {{msg}}"
         ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        // Shown before the first of them is done, which may take long.
+        bar.tick();
         Self { bar }
     }
 

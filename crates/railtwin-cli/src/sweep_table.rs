@@ -30,7 +30,7 @@ const KEY_FIGURES: [&str; 16] = [
 const DESIGN_FIGURES: [&str; 5] =
     ["gpus_active", "hosts_active", "cables_access", "cables_leaf_spine", "path_choices"];
 /// Those of weeks of jobs.
-const WEEKS_FIGURES: [&str; 8] = [
+const WEEKS_FIGURES: [&str; 9] = [
     "gpu_utilization",
     "occupancy",
     "jobs_ended",
@@ -38,6 +38,7 @@ const WEEKS_FIGURES: [&str; 8] = [
     "throughput_mean",
     "jobs_starved",
     "waiting_mean",
+    "jobs_waiting",
     "contended_jobs",
 ];
 /// Jobs up to which each has columns of its own; of more there are only those of all together.

@@ -243,3 +243,51 @@ fn what_is_expected_of_weeks_is_judged_and_what_cannot_be_run_leaves_nothing() {
     let missed = run(&expected("at_most = 0.01"));
     assert!(missed.status != 0 && missed.notes.contains("occupancy is "), "{}", missed.notes);
 }
+
+/// `cluster --json` and its text say why a figure has no value, as `run --json` does, and what was assumed.
+#[test]
+fn figures_without_a_value_say_why_and_assumptions_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // Jobs that take longer than the span: none ends.
+    let text = weeks("", "sharing = \"ecmp\"\nlevels = 2\n").replace("20 min", "40 h");
+    let scenario = written(folder.path(), "weeks.toml", &text);
+    let answer = railtwin(&["cluster", &scenario, "--json"]);
+    let idle = "cluster.levels changes nothing under ecmp, which plans no priorities";
+    assert!(answer.notes.contains(idle), "{}", answer.notes);
+    let weeks = &answer.json()["runs"][0];
+    let run = railtwin(&["run", &scenario, "--no-folder", "--json"]).json()["runs"][0].clone();
+    for (name, value) in figures_of(weeks) {
+        assert_eq!(value.is_null(), weeks["reasons"][&name].is_string(), "{name}");
+        assert_eq!(weeks["reasons"][&name], run["reasons"][&name], "{name}");
+    }
+    assert_eq!(weeks["reasons"]["slowdown_mean"], "no job ended");
+    assert_eq!((&weeks["assumed"], weeks["notes"][0].as_str()), (&run["assumed"], Some(idle)));
+    assert_eq!(run["warnings"], weeks["notes"]);
+    let assumed = weeks["assumed"][0].as_str().unwrap();
+    assert!(assumed.contains("models and durations of jobs are drawn at random"), "{assumed}");
+    let text = railtwin(&["cluster", &scenario]).out;
+    assert!(text.contains("no value  slowdown_mean, slowdown_p95"), "{text}");
+    assert!(text.contains(&format!("assumed  {assumed}\n")), "{text}");
+    // Several runs are announced before the first of them ends.
+    let several = railtwin(&["cluster", &scenario, "--policy", "ecmp,crux", "--seeds", "2"]);
+    assert!(several.notes.contains("4 runs: 2 policies, 2 seeds"), "{}", several.notes);
+    assert!(!several.notes.contains("changes nothing"), "crux reads it: {}", several.notes);
+    let list = "name,submitted,gpus,duration,class\na,0,8,600,bert-large\nb,0,8,600,\n";
+    written(folder.path(), "jobs.csv", list);
+    let listed = text_with_list(&text_of(&scenario));
+    let scenario = written(folder.path(), "list.toml", &listed);
+    let assumed = railtwin(&["cluster", &scenario, "--json"]).json()["runs"][0]["assumed"].clone();
+    assert!(
+        assumed[0].as_str().unwrap().starts_with("models of 1 of 2 jobs are drawn at random"),
+        "{assumed}"
+    );
+}
+
+fn text_of(path: &str) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The same with a list of jobs in place of the stream.
+fn text_with_list(text: &str) -> String {
+    text.split("[cluster.stream]").next().unwrap().to_owned() + "jobs = \"jobs.csv\"\n"
+}

@@ -141,7 +141,11 @@ fn copy_of(job: &str, name: &str) -> bool {
 
 /// The fact of a run, none where nothing is assumed.
 pub(crate) fn fact(resolved: &Resolved) -> Option<String> {
-    let all = assumed(resolved);
+    fact_of(&assumed(resolved))
+}
+
+/// Assumptions as a fact, none where there are none.
+pub(crate) fn fact_of(all: &[String]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(BETWEEN))
 }
 

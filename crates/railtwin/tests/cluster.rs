@@ -5,6 +5,7 @@ use std::path::Path;
 use railtwin::Question;
 use railtwin::cluster::Told;
 use railtwin::schedule::SharingPolicy;
+use railtwin_scenario::{ClusterSpec, ClusterStream};
 
 const BASE: &str = r#"
 schema = 1
@@ -172,4 +173,78 @@ fn what_cannot_be_asked_is_said_in_one_error() {
     let point = question.points().unwrap().remove(0);
     let steps = question.resolve(&point.scenario).unwrap_err().to_string();
     assert!(steps.contains("[cluster]"), "{steps}");
+}
+
+/// Every key that stands in `[cluster]` and `[cluster.stream]` is in a test of this file or of those beside it.
+#[test]
+fn no_key_of_weeks_is_left_out() {
+    const TESTS: [&str; 4] = [
+        include_str!("cluster.rs"),
+        include_str!("cluster_inference.rs"),
+        include_str!("cluster_ranks.rs"),
+        include_str!("cluster_reads.rs"),
+    ];
+    for key in ClusterSpec::TABLE.keys.iter().chain(ClusterStream::TABLE.keys) {
+        let written = [format!("{} = ", key.name), format!("[cluster.{}]", key.name)];
+        let is_tested = TESTS.iter().any(|test| written.iter().any(|written| test.contains(written)));
+        assert!(is_tested, "{} is in no test", key.name);
+    }
+}
+
+/// A key that changes nothing under a policy is named in a warning, and no other: the runs are the judge.
+#[test]
+fn keys_that_a_policy_does_not_read_are_named() {
+    let short = BASE.replace("days = 0.5", "days = 0.3");
+    for policy in SharingPolicy::ALL {
+        let own = short.replace("sharing = \"crux\"", &format!("sharing = \"{policy}\""));
+        let base = told(&own).unwrap().remove(0);
+        assert!(base.notes.is_empty(), "{policy}: {:?}", base.notes);
+        for (key, written) in [("cluster.levels", "levels = 1"), ("cluster.replan", "replan = \"20 min\"")] {
+            let one =
+                told(&own.replacen("[cluster]", &format!("[cluster]\n{written}"), 1)).unwrap().remove(0);
+            let is_idle = (&one.jobs, &one.figures) == (&base.jobs, &base.figures);
+            let is_named = one.notes.iter().any(|note| note.split(' ').any(|word| word == key));
+            assert_eq!(is_idle, is_named, "{policy}: {written}: {:?}", one.notes);
+        }
+    }
+}
+
+/// Twice as many jobs as GPUs serve, first come first served: a queue is left, and figures say so.
+#[test]
+fn jobs_that_still_wait_are_in_figures() {
+    let text = BASE.replace("queue = \"backfill\"", "queue = \"fifo\"").replace("load = 1.2", "load = 3.0");
+    let one = told(&text).unwrap().remove(0);
+    let (value, span) = (|name: &str| one.value(name), one.days * 86_400.0);
+    let waiting: Vec<_> =
+        one.jobs.iter().filter(|job| job.started_s.is_none() && job.gpus <= one.gpus).collect();
+    assert!(waiting.len() > 3, "{}", waiting.len());
+    assert_eq!(value("jobs_waiting"), Some(waiting.len() as f64));
+    assert_eq!(value("gpus_waiting"), Some(waiting.iter().map(|job| f64::from(job.gpus)).sum()));
+    let so_far: Vec<f64> = waiting.iter().map(|job| span - job.submitted_s).collect();
+    let started: Vec<f64> =
+        one.jobs.iter().filter_map(|job| Some(job.started_s? - job.submitted_s)).collect();
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    let near = |name: &str, expected: f64| {
+        assert!((value(name).unwrap() - expected).abs() < 1e-6 * expected, "{name}: {:?}", value(name));
+    };
+    near("waiting_so_far_mean", mean(&so_far));
+    near("waiting_mean", mean(&started));
+    near("waiting_at_least_mean", mean(&[started, so_far].concat()));
+    assert!(value("waiting_at_least_mean") > value("waiting_mean"));
+    let note = |name: &str| one.figures.iter().find(|figure| figure.name == name).unwrap().note.clone();
+    let wanted = format!("over jobs that started, without {} jobs still waiting", waiting.len());
+    assert!(note("waiting_mean").starts_with(&wanted), "{}", note("waiting_mean"));
+    let running = one.jobs.iter().filter(|job| job.started_s.is_some() && job.ended_s.is_none()).count();
+    assert!(
+        note("completion_mean").contains(&format!("without {running} job")),
+        "{}",
+        note("completion_mean")
+    );
+    // Where nobody is left waiting nothing is left out, and the mean is the mean.
+    let idle = told(&BASE.replace("load = 1.2", "load = 0.3")).unwrap().remove(0);
+    assert_eq!(idle.value("jobs_waiting"), Some(0.0));
+    assert_eq!(idle.value("waiting_at_least_mean"), idle.value("waiting_mean"));
+    assert_eq!(idle.reasons["waiting_so_far_mean"], "no job waits at the end");
+    let plain = idle.figures.iter().find(|figure| figure.name == "waiting_mean").unwrap();
+    assert_eq!(plain.note, "");
 }

@@ -518,7 +518,8 @@ fn every_key_is_heard_by_both_engines() {
             })
             // Thresholds act where something is at them: tests of telemetry hold that they are those of the scenario.
             || name.starts_with("[telemetry.detectors]")
-            // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others.
+            // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others, and names those
+            // that a policy does not read.
             || name.starts_with("[cluster")
             || name.ends_with(" cluster")
             // So is traffic inside hosts: `intranode.rs`.

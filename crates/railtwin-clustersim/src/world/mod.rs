@@ -316,8 +316,7 @@ impl World<'_> {
 
     /// Something about jobs on the network has changed: policies that plan do it again.
     fn changed(&mut self, live: &Live, why: &'static str) {
-        let plans = !matches!(self.ask.sharing, SharingPolicy::Ecmp | SharingPolicy::Cassini);
-        if plans && live.sends && self.replan_at.is_none() {
+        if self.ask.sharing.replans() && live.sends && self.replan_at.is_none() {
             self.replan_at = Some((self.now + self.ask.replan, why));
         }
     }

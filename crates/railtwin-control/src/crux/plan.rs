@@ -54,6 +54,16 @@ impl SharingPolicy {
         matches!(self, Self::Crux | Self::CruxPa | Self::CruxPsPa)
     }
 
+    /// Whether it plans again when jobs come and go; others leave every job on its paths and all jobs alike.
+    pub fn replans(self) -> bool {
+        !matches!(self, Self::Ecmp | Self::Cassini)
+    }
+
+    /// Whether it puts jobs on as many levels as the network has: others have all alike, or a level for each job.
+    pub fn keeps_levels(self) -> bool {
+        self.replans() && !matches!(self, Self::CruxPa | Self::CruxPsPa)
+    }
+
     /// Decides for `tenants` that begin at `start` on a network of `levels` priority levels, 1 or more. Hashes and
     /// random orders are of `seed`; jobs were profiled by the paths of that hash.
     pub fn plan(self, tenants: &Tenants, start: &Start, levels: u32, seed: u64) -> SharingPlan {

@@ -8,7 +8,7 @@ use crate::figures::declared::{Declared, Unit};
 use crate::figures::quantile;
 
 /// A figure of a cluster, and its value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Name.
     pub name: &'static str,
@@ -16,8 +16,14 @@ pub struct Figure {
     pub meaning: &'static str,
     /// Unit; empty for a share or a ratio.
     pub unit: &'static str,
-    /// Value; null where nothing is to be said, as of the slowdown where no job ended.
+    /// Value; null where there is none, as of the slowdown where no job ended.
     pub value: Option<f64>,
+    /// Why there is none; empty where there is one.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: &'static str,
+    /// Jobs that the value leaves out and that would change it; empty where it leaves out none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// A figure over seeds.
@@ -62,7 +68,7 @@ const STARVED: f64 = 0.1;
 const SAME: f64 = 1e-4;
 
 /// The figures, in one order for all.
-const DECLARED: [Declared; 25] = [
+const DECLARED: [Declared; 29] = [
     declared::GPU_UTILIZATION,
     declared::OCCUPANCY,
     declared::JOBS_ENDED,
@@ -77,6 +83,10 @@ const DECLARED: [Declared; 25] = [
     declared::COMPLETION_MEAN,
     declared::WAITING_MEAN,
     declared::WAITING_P95,
+    declared::JOBS_WAITING,
+    declared::GPUS_WAITING,
+    declared::WAITING_SO_FAR_MEAN,
+    declared::WAITING_AT_LEAST_MEAN,
     declared::MAKESPAN,
     declared::CONTENDED_JOBS,
     declared::CONTENDED_GPUS,
@@ -100,6 +110,45 @@ pub const FIGURES: [&str; DECLARED.len()] = {
     }
     names
 };
+
+/// Jobs that wait when the span ends.
+struct Queue {
+    /// Seconds for which each has waited so far.
+    so_far: Values,
+    /// GPUs that they want.
+    gpus: f64,
+}
+
+impl Queue {
+    /// The jobs that were submitted within the span and did not start; one that is too large waits for nothing.
+    fn of(jobs: &[ClusterJob], lived: &Lived) -> Self {
+        let is_waiting = |life: &&JobLife| {
+            let job = &jobs[life.job];
+            life.started.is_none() && job.gpus <= lived.gpus && job.submitted < lived.span
+        };
+        let waiting = || lived.jobs.iter().filter(is_waiting).map(|life| &jobs[life.job]);
+        let so_far = Values::of(waiting().map(|job| lived.span - job.submitted));
+        Self { so_far, gpus: waiting().map(|job| f64::from(job.gpus)).sum() }
+    }
+
+    /// The note of a figure that leaves the queue out; empty where nobody waits. `running` jobs are left out as well.
+    fn note(&self, over: &str, running: usize) -> String {
+        let jobs = |count: usize| format!("{count} {}", if count == 1 { "job" } else { "jobs" });
+        let mut left_out = Vec::new();
+        if running > 0 {
+            left_out.push(format!("{} still running", jobs(running)));
+        }
+        if let Some(mean) = self.so_far.mean() {
+            let waiting = jobs(self.so_far.0.len());
+            left_out.push(format!("{waiting} still waiting, {mean:.0} s so far in the mean"));
+        }
+        if left_out.is_empty() {
+            String::new()
+        } else {
+            format!("{over}, without {}", left_out.join(" and "))
+        }
+    }
+}
 
 /// Figures of what was lived by jobs that were submitted then, in one order for all.
 pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
@@ -130,6 +179,8 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let writing = of_jobs(|job| job.writing_s);
     let written = of_jobs(|job| f64::from(job.checkpoints));
     let with_reads = of_jobs(|job| job.steps_by_paths_s);
+    let queue = Queue::of(jobs, lived);
+    let all_waits = Values::of(waiting.0.iter().chain(&queue.so_far.0).copied());
     let beside = of_jobs(|job| job.steps_beside_inference_s);
     let values: [Option<f64>; FIGURES.len()] = [
         some(lived.gpu_utilization()),
@@ -146,6 +197,10 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         completion.mean(),
         waiting.mean(),
         waiting.at(0.95),
+        Some(queue.so_far.0.len() as f64),
+        Some(queue.gpus),
+        queue.so_far.mean(),
+        all_waits.mean(),
         makespan,
         some(contended),
         some(contended_gpus),
@@ -158,17 +213,28 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         lived.inference_share().and(some(beside / of_jobs(|job| job.steps_by_paths_s))),
         lived.inference_share(),
     ];
-    let figure = |(of, value): (&Declared, Option<f64>)| {
-        let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
-        Figure { name: of.name, meaning: of.meaning(), unit, value }
+    let running = running().count();
+    DECLARED.iter().zip(values).map(|(of, value)| figure(of, value, &queue, running)).collect()
+}
+
+/// A figure with the reason for which it has no value, and what it leaves out.
+fn figure(of: &Declared, value: Option<f64>, queue: &Queue, running: usize) -> Figure {
+    let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
+    let note = match of.name {
+        "waiting_mean" | "waiting_p95" => queue.note("over jobs that started", 0),
+        "completion_mean" | "makespan" | "slowdown_mean" | "slowdown_p95" => {
+            queue.note("over jobs that ended", running)
+        }
+        _ => String::new(),
     };
-    DECLARED.iter().zip(values).map(figure).collect()
+    let reason = if value.is_some() { "" } else { why_none(of.name) };
+    Figure { name: of.name, meaning: of.meaning(), unit, value, reason, note }
 }
 
 /// The figures of a run folder; what has no value says why.
 pub(super) fn of_run(told: &Told) -> Vec<railtwin_store::Figure> {
     let figure = |(of, figure): (&Declared, &Figure)| {
-        of.given(figure.value.ok_or_else(|| why_none(of.name).to_owned()), "")
+        of.given(figure.value.ok_or_else(|| figure.reason.to_owned()), &figure.note)
     };
     DECLARED.iter().zip(&told.figures).map(figure).collect()
 }
@@ -182,6 +248,8 @@ fn why_none(name: &str) -> &'static str {
         "throughput_loss_worst_running" => "no job that still runs had the time for ten steps",
         "waiting_mean" | "waiting_p95" | "contended_jobs" | "contended_gpus" | "sharing_jobs"
         | "sharing_gpus" => "no job started",
+        "waiting_so_far_mean" => "no job waits at the end",
+        "waiting_at_least_mean" => "no job started or waits",
         "gpu_intensity" => "links carried nothing",
         "read_slowdown" => "jobs read nothing, or none did a step",
         "inference_slowdown" => "nobody serves inference, or no job did a step",

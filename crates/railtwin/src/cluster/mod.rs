@@ -22,6 +22,7 @@ use rayon::prelude::*;
 mod figures;
 mod inference;
 mod page;
+mod remarks;
 mod tables;
 mod told;
 mod weeks;
@@ -405,7 +406,7 @@ impl ClusterQuestion {
         let (jobs, lived) = self.lived(sharing, self.seed)?;
         let told = Told::of((sharing.name(), self.seed), &jobs, &lived, &first_gpu);
         let actions = tables::actions(&jobs, &lived.actions, (self.spec.levels, &first_gpu));
-        Ok((Told { notes: self.notes.clone(), ..told }, actions))
+        Ok((self.remarked(told, sharing), actions))
     }
 
     /// What is told of each policy under each seed, policy after policy; `progress` hears of each that is done. The
@@ -425,10 +426,7 @@ impl ClusterQuestion {
         let one = |&(policy, seed): &(SharingPolicy, u64)| {
             let (jobs, lived) = self.lived(policy, seed)?;
             progress();
-            Ok(Told {
-                notes: self.notes.clone(),
-                ..Told::of((policy.name(), seed), &jobs, &lived, &first_gpu)
-            })
+            Ok(self.remarked(Told::of((policy.name(), seed), &jobs, &lived, &first_gpu), policy))
         };
         all.par_iter().map(one).panic_fuse().collect()
     }

@@ -249,12 +249,14 @@ fn headline(policies: &[Vec<&Told>], base: usize, best: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::cluster::Figure;
     use crate::cluster::told::{Effort, Hours};
 
     fn figure(name: &'static str, value: f64) -> Figure {
-        Figure { name, meaning: "", unit: "", value: Some(value) }
+        Figure { name, meaning: "", unit: "", value: Some(value), reason: "", note: String::new() }
     }
 
     fn told(policy: &'static str, seed: u64, used: f64, ended: f64) -> Told {
@@ -280,6 +282,7 @@ mod tests {
             gpus: 16,
             days: 1.0,
             figures: vec![figure("gpu_utilization", used), figure("jobs_ended", ended), figure("new", 1.0)],
+            reasons: BTreeMap::new(),
             jobs: vec![job, queued],
             hours: Hours {
                 occupancy: vec![0.5, 0.0],
@@ -300,6 +303,7 @@ mod tests {
                 moves: 0,
             },
             notes: Vec::new(),
+            assumed: Vec::new(),
         }
     }
 

@@ -1,4 +1,6 @@
 //! What is told of weeks of jobs: job by job, hour by hour, who contended with whom.
+use std::collections::BTreeMap;
+
 use railtwin_clustersim::{ClusterJob, Lived};
 use serde::Serialize;
 
@@ -20,6 +22,8 @@ pub struct Told {
     pub days: f64,
     /// Figures.
     pub figures: Vec<Figure>,
+    /// Why figures have no value, by name.
+    pub reasons: BTreeMap<&'static str, &'static str>,
     /// Jobs in the order in which they came.
     pub jobs: Vec<JobTold>,
     /// Hour by hour.
@@ -28,8 +32,10 @@ pub struct Told {
     pub contended: Vec<(usize, usize, f64)>,
     /// How the time was gone through.
     pub effort: Effort,
-    /// What was left out of a list of jobs or read otherwise than it stands, a sentence each.
+    /// What was left out of a list of jobs or read otherwise than it stands, and keys that change nothing, a sentence each.
     pub notes: Vec<String>,
+    /// Assumptions that decide the answer, each with the key that would say otherwise.
+    pub assumed: Vec<String>,
 }
 
 /// One job.
@@ -146,12 +152,15 @@ impl Told {
         contended.sort_by(|one, other| other.2.total_cmp(&one.2));
         contended.truncate(PAIRS_MOST);
         let effort = lived.effort;
+        let figures = figures_of(jobs, lived);
+        let missing = figures.iter().filter(|figure| figure.value.is_none());
         Self {
             policy,
             seed,
             gpus: lived.gpus,
             days: lived.span / 86_400.0,
-            figures: figures_of(jobs, lived),
+            reasons: missing.map(|figure| (figure.name, figure.reason)).collect(),
+            figures: figures.clone(),
             jobs: lived.jobs.iter().map(told).collect(),
             hours: Hours {
                 occupancy: hours()
@@ -177,6 +186,7 @@ impl Told {
                 moves: effort.moves,
             },
             notes: Vec::new(),
+            assumed: Vec::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ use railtwin_store::{RunFolder, RunInfo, Status, run_id};
 
 use super::told::{JobTold, Told};
 use super::{ClusterQuestion, cluster_of, figures, page, tables, without_controllers};
+use crate::assumed;
 use crate::error::Error;
 use crate::question::{CaseName, Question, Reading};
 use crate::run::{fabric_text, facts_of_design};
@@ -91,6 +92,9 @@ impl Weeks {
         say("rank order", spec.rank_order.name().to_owned());
         say("sharing", spec.sharing.name().to_owned());
         say("jobs that come", self.jobs[0].to_string());
+        if let Some(assumed) = assumed::fact_of(&self.asked.assumed()) {
+            say(assumed::FACT, assumed);
+        }
         let info = RunInfo::starting(&self.run_id, &self.case_hash, &scenario.name, ENGINE, scenario.seed);
         (RunInfo { facts, ..info }, design)
     }

@@ -27,10 +27,18 @@ declare! {
     JOBS_STARVED = "jobs_starved": Count, Less;
     /// From submission to end, mean over the jobs that ended.
     COMPLETION_MEAN = "completion_mean": Seconds, Less;
-    /// From submission to start, mean over the jobs that started.
+    /// From submission to start, mean over the jobs that started: jobs that still wait at the end are not in it.
     WAITING_MEAN = "waiting_mean": Seconds, Less;
     /// The same, below which 95 % of the jobs are.
     WAITING_P95 = "waiting_p95": Seconds, Less;
+    /// Jobs that still waited at the end, without those that are too large.
+    JOBS_WAITING = "jobs_waiting": Count, Less;
+    /// GPUs that the jobs that still waited at the end want.
+    GPUS_WAITING = "gpus_waiting": Count, Less;
+    /// From submission to the end of the span, mean over the jobs that still waited.
+    WAITING_SO_FAR_MEAN = "waiting_so_far_mean": Seconds, Less;
+    /// Least mean time in the queue of all jobs: to the start, and so far of jobs that still waited at the end.
+    WAITING_AT_LEAST_MEAN = "waiting_at_least_mean": Seconds, Less;
     /// End of the last job that ended.
     MAKESPAN = "makespan": Seconds, Neither;
     /// Share of the jobs that ever shared a link which could not serve all at once.
