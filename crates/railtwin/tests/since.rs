@@ -67,7 +67,10 @@ fn an_interval_without_a_normal_window_begins_with_the_job() {
             let is_it = |truth: &&Truth| finding.suspects.iter().any(|one| one.component == truth.component);
             let Some(truth) = run.resolved.case.truths.iter().find(is_it) else { continue };
             let since = finding.since;
-            assert!(since.from_ns <= truth.from_ns && truth.from_ns <= since.until_ns, "{file}: {finding:#?}");
+            assert!(
+                since.from_ns <= truth.from_ns && truth.from_ns <= since.until_ns,
+                "{file}: {finding:#?}"
+            );
             named += 1;
         }
     }
