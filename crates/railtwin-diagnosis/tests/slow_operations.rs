@@ -249,7 +249,7 @@ fn what_places_it_takes_it_over_and_another_time_or_place_does_not() {
     assert_eq!(join(&places, &[counted, open.clone()]).len(), 1);
     let elsewhere = of("host-77/nic-0", Syndrome::CommunicationSlow, open.since);
     assert_eq!(join(&places, &[open.clone(), elsewhere]).len(), 2);
-    let later = of("host-3/nic-0", Syndrome::CommunicationSlow, open.at_ns + 1);
+    let later = of("host-3/nic-0", Syndrome::CommunicationSlow, Since::at(open.at_ns + 1));
     assert_eq!(join(&places, &[open.clone(), later]).len(), 2);
     // Told again while it lasts, it is one.
     let again = Finding { at_ns: open.at_ns + 1_000_000_000, ..open.clone() };

@@ -138,7 +138,12 @@ fn the_section_of_the_page_is_whole() {
     assert_eq!(section["source"], "simulated");
     assert_eq!(section["operations"], 720);
     assert!(section["messages"].as_u64().unwrap() > 0 && section["span_s"].as_f64().unwrap() > 1.0);
-    assert!(section.get("start_ps").is_none(), "90 steps have no place on the axis of a run of two");
+    assert_eq!(section["start_ps"], 0.0);
+    let observed = payload["observed_ps"].as_f64().unwrap();
+    assert!(
+        observed > 10.0 * payload["duration_ps"].as_f64().unwrap(),
+        "90 steps, of which the engine ran two"
+    );
     let truth = &section["truths"][0];
     assert_eq!((&truth["component"], &truth["kind"]), (&"host-5/gpu-0".into(), &"slow-gpu".into()));
     assert_eq!((&truth["from_s"], &truth["until_s"]), (&0.4.into(), &Value::Null));
