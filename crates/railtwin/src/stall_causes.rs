@@ -14,7 +14,7 @@ use railtwin_units::SimTime;
 use railtwin_workload::PatternId;
 
 use crate::busbw;
-use crate::faults::stalls;
+use crate::fault_states::stalls;
 use crate::figures::declared::job as declared;
 use crate::movement::Movement;
 use crate::simulate::Simulation;

@@ -235,8 +235,8 @@ mod tests {
         let mut figures: Vec<Figure> = range.map(|(name, value)| Figure::new(name, value, "")).into();
         figures.push(Figure { low: Some(330e9), high: Some(350e9), ..Figure::new("busbw_mean", 339e9, "") });
         let told = |draws| result(&Known { figures: &figures, jobs: &[], again: 0 }, draws);
-        assert_eq!(told(5), "339 Gbps of bus bandwidth (330 Gbps to 350 Gbps over 5 draws of the hashes)");
-        assert_eq!(told(1), "339 Gbps of bus bandwidth (196 Gbps to 392 Gbps over operations)");
+        assert_eq!(told(5), ["339 Gbps of bus bandwidth (330 Gbps to 350 Gbps over 5 draws of the hashes)"]);
+        assert_eq!(told(1), ["339 Gbps of bus bandwidth (196 Gbps to 392 Gbps over operations)"]);
     }
 
     #[test]
