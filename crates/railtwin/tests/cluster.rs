@@ -236,7 +236,7 @@ fn no_key_of_weeks_is_left_out() {
     }
 }
 
-/// A key that changes nothing under a policy is named in a warning, and no other: the runs are the judge.
+/// A key that is named in a warning changes nothing: the runs are the judge. Policies without priorities name both.
 #[test]
 fn keys_that_a_policy_does_not_read_are_named() {
     let short = BASE.replace("days = 0.5", "days = 0.3");
@@ -249,7 +249,10 @@ fn keys_that_a_policy_does_not_read_are_named() {
                 told(&own.replacen("[cluster]", &format!("[cluster]\n{written}"), 1)).unwrap().remove(0);
             let is_idle = (&one.jobs, &one.figures) == (&base.jobs, &base.figures);
             let is_named = one.notes.iter().any(|note| note.split(' ').any(|word| word == key));
-            assert_eq!(is_idle, is_named, "{policy}: {written}: {:?}", one.notes);
+            assert!(is_idle || !is_named, "{policy}: {written}: {:?}", one.notes);
+            // What others read may happen to change nothing in a few hours; these plan no priorities at all.
+            let plans_none = ["ecmp", "cassini"].contains(&policy.name());
+            assert!(is_named || !plans_none, "{policy}: {written}: {:?}", one.notes);
         }
     }
 }

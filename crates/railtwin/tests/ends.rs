@@ -247,8 +247,12 @@ fn nothing_breaks_after_the_last_job_was_ended() {
         let run = run(&text, name);
         let simulation = run.simulation.as_ref().unwrap();
         assert_eq!(simulation.log.incidents, [], "{name:?}");
-        let lost = run.figure("first.time_lost").unwrap();
-        assert!(lost == 0.0 && lost.is_sign_positive(), "{name:?}: {lost}");
+        let lost = run.info.figure("first.time_lost").unwrap();
+        assert_eq!(
+            (lost.value, lost.reason.as_str()),
+            (None, "no fault begins or ends within the run"),
+            "{name:?}"
+        );
     }
 }
 

@@ -108,7 +108,7 @@ fn every_fault_and_finding_is_an_event_on_the_axis_of_the_page() {
 fn a_fault_after_the_observed_time_says_so() {
     let text = "schema = 1\nname = \"late\"\n[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 1\n\
                 uplinks = 1\nhost = { model = \"plain\" }\n[[job]]\nhosts = 2\n\
-                collective = { kind = \"send-receive\", bytes = \"1 GB\" }\n\
+                collective = { kind = \"send-receive\", bytes = \"1 GB\", compute = \"1 ms\" }\n\
                 [[fault]]\nat = \"1 s\"\ngpu = \"host-1/gpu-0\"\nkind = \"slow-gpu\"\nfactor = 2.0\n";
     let question = Question::of_text("late.toml", text, Path::new("."));
     let run = Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ());

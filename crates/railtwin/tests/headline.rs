@@ -128,7 +128,7 @@ fn where_ports_are_full_no_choice_of_paths_saves_time() {
     let headline = all_of(&run(&text.replace("1 MB", "10 GB")).info);
     assert!(headline.contains("NIC ports are the limit at 100.0 %; leaf uplinks reach 25.0 %"), "{headline}");
     assert!(
-        headline.ends_with("No choice of paths saves the job more than 0.02 % of its time."),
+        headline.ends_with("No choice of paths saves the job more than 2.0 % of its time."),
         "{headline}"
     );
     // A kilobyte spends its time on the way.
@@ -157,7 +157,8 @@ pub fn numbers(text: &str) -> Vec<(String, String)> {
         word.starts_with(|c: char| c.is_ascii_digit())
             && word.chars().all(|c| c.is_ascii_digit() || ",.".contains(c))
     };
-    let units = ["s", "ms", "us", "ns", "ps", "Tbps", "Gbps", "Mbps", "kbps", "bps", "%"];
+    let units =
+        ["s", "ms", "us", "ns", "ps", "Tbps", "Gbps", "Mbps", "kbps", "bps", "%", "KiB", "MiB", "GiB", "TiB"];
     let next =
         |at: usize| words.get(at + 1).map(|word| trim(word)).filter(|word| units.contains(&word.as_str()));
     let all = words.iter().enumerate().map(|(at, word)| (trim(word), next(at).unwrap_or_default()));
@@ -176,6 +177,10 @@ pub fn value(number: &str, unit: &str) -> (f64, f64) {
         ("Mbps", 1e6),
         ("kbps", 1e3),
         ("%", 1e-2),
+        ("KiB", 1024.0),
+        ("MiB", 1048576.0),
+        ("GiB", 1073741824.0),
+        ("TiB", 1099511627776.0),
     ];
     let scale = scales.iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, scale)| *scale);
     let digits = number.replace(',', "");

@@ -14,6 +14,11 @@ fn run(text: &str) -> Run {
     Run::of(question.resolve(&question.points().unwrap()[0].scenario).unwrap(), &|| ())
 }
 
+/// The headline and its evidence lines.
+fn told(run: &Run) -> String {
+    std::iter::once(&run.info.headline).chain(&run.info.evidence).cloned().collect::<Vec<_>>().join(" ")
+}
+
 /// Two hosts under a leaf each, one uplink, 50 GB/s everywhere and no headers: `bytes` from one to the other.
 fn pair(engine: &str, bytes: &str, rest: &str) -> Run {
     run(&format!(
@@ -68,10 +73,10 @@ fn nothing_moves_while_queue_pairs_stall() {
         }
         // The way was full whenever anything moved.
         close(value(run, "utilization_in_flight_leaf_to_spine"), 1.0, 0.03);
-        assert!(run.info.headline.contains("are the limit"), "{}", run.info.headline);
+        assert!(told(run).contains("are the limit"), "{}", told(run));
         // Bus bandwidth is what nccl-tests says, and stands beside that of the time in which data moved.
         close(value(run, "busbw_mean") * end, value(run, "busbw_moving") * (end - stall), 1e-6);
-        assert!(run.info.headline.contains("without stalls"), "{}", run.info.headline);
+        assert!(told(run).contains("without stalls"), "{}", told(run));
     }
     // 5 GB before the fault and 15 GB at the end: in bins of 78.2 ms.
     let width = value(&flow, "step_time") / 60.0;
@@ -101,7 +106,7 @@ fn what_is_slow_is_at_the_limit_of_its_time() {
             close(value(&run, &format!("utilization_in_flight_{place}")), 1.0, 1e-3);
             // What is not slow carries 50 GB/s and then 25, of 50 all the time.
             close(value(&run, &format!("utilization_in_flight_{other}")), 2.0 / 3.0, 1e-3);
-            assert!(run.info.headline.contains("are the limit at 100"), "{}", run.info.headline);
+            assert!(told(&run).contains("are the limit at 100"), "{}", told(&run));
             close(value(&run, "worst_link_utilization"), 1.0, 1e-3);
             let log = &run.simulation.as_ref().unwrap().log;
             let links = run.tables().into_iter().find(|table| table.name == "links").unwrap();
@@ -133,9 +138,9 @@ fn delay_that_faults_add_has_its_share_of_the_time() {
     close(value(&run, "fault_delay_max"), 80e-6, 1e-9);
     close(value(&run, "fault_delay_share_in_flight"), 80e-6 / step, 1e-6);
     close(value(&run, "latency_share_in_flight"), 83.3e-6 / step, 1e-6);
-    let headline = &run.info.headline;
+    let headline = told(&run);
     assert!(headline.contains("Latency is the limit: hops take 80.6 %"), "{headline}");
-    assert!(headline.contains("faults add up to 80.00 us of delay to an operation, 77.4 %"), "{headline}");
+    assert!(headline.contains("Faults add up to 80.00 us of delay to an operation, 77.4 %"), "{headline}");
     // A delay that comes after the operation adds nothing to it.
     let late = "[[fault]]\nat = \"1 s\"\nleaf = \"leaf-0\"\nkind = \"latency\"\ndelay = \"80 us\"\n";
     let late = pair("flow", "1 MB", late);

@@ -87,7 +87,7 @@ fn counters_and_probes_tell_an_interval_too() {
         [telemetry]\nsteps = 120\nmessages = false\ncounters = \"1 s\"\nprobes = \"1 s\"\n[[fault]]\nat = \"12.3 s\"\n";
     let faults = [
         "cable = \"host-5/nic-0:port-0\"\nkind = \"lossy\"\nloss = 0.01\n",
-        "switch = \"leaf-0\"\nkind = \"latency\"\ndelay = \"200 us\"\n",
+        "leaf = \"leaf-0\"\nkind = \"latency\"\ndelay = \"200 us\"\n",
     ];
     for fault in faults {
         let run = run(&format!("{HOSTS}{fault}"));

@@ -26,8 +26,8 @@ pub struct Hang {
     progress: Progress,
     /// Roots told and not gone: communicator, sequence, and how many ranks were behind.
     told: Vec<(u32, u32, usize)>,
-    /// End of the last batch.
-    before_ns: u64,
+    /// Ends of the last batch but one and of the last.
+    before_ns: [u64; 2],
     /// By communicator: when it last moved, and between which batches it came to rest.
     rest: Vec<(u64, Since)>,
 }
@@ -73,19 +73,19 @@ impl Detector for Hang {
 }
 
 impl Hang {
-    /// Notes which communicators came to rest: after the batch before the last in which they moved, and by the end of the
-    /// first in which they did not.
+    /// Notes which communicators came to rest: after the begin of the batch before the last in which they moved, as a rank
+    /// that hangs still completes what it has entered; and by the end of the first in which they did not.
     fn note_rest(&mut self, now_ns: u64) {
         self.rest.resize(self.progress.communicators() as usize, Default::default());
         for (communicator, (moved_ns, rest)) in (0..).zip(&mut self.rest) {
             let moved = now_ns.saturating_sub(self.progress.quiet_ns(communicator, now_ns));
             if moved != std::mem::replace(moved_ns, moved) {
-                *rest = Since::between(self.before_ns, 0);
+                *rest = Since::between(self.before_ns[0], 0);
             } else if rest.until_ns == 0 {
                 rest.until_ns = now_ns;
             }
         }
-        self.before_ns = now_ns;
+        self.before_ns = [self.before_ns[1], now_ns];
     }
 
     /// Bytes that its state holds.

@@ -33,12 +33,34 @@ impl StepTimes {
         }
     }
 
+    /// Nanoseconds of the steps before the fault where it began within the first window that was seen: those before the
+    /// split of the steps from `from_ns` on that leaves the least squares about two means, the first of which ends by
+    /// `until_ns`.
+    fn before_change(&self, from_ns: u64, until_ns: u64) -> Vec<f64> {
+        let own: Vec<f64> =
+            self.steps.iter().filter(|step| step.0 >= from_ns).map(|step| (step.1 - step.0) as f64).collect();
+        let most = self.steps.iter().filter(|step| step.0 >= from_ns && step.1 <= until_ns).count();
+        let whole: f64 = own.iter().sum();
+        let mut head = 0.0;
+        // The squares about the means are least where the sum of each part's total squared over its length is most.
+        let splits = (1..own.len()).map(|at| {
+            head += own[at - 1];
+            let (first, second) = (at as f64, (own.len() - at) as f64);
+            (at, head * head / first + (whole - head) * (whole - head) / second)
+        });
+        let best = splits.take(most).reduce(|a, b| if b.1 > a.1 { b } else { a });
+        best.map_or_else(Vec::new, |(at, _)| own[..at].to_vec())
+    }
+
     /// The cost of what began between the end of `before` and the begin of `after`; none without a step in `before`, or
     /// where no time was observed in `after`.
     fn cost(&self, before: (u64, u64), after: (u64, Option<u64>)) -> Option<Cost> {
         let took = |step: &(u64, u64)| (step.1 - step.0) as f64;
-        let known: Vec<f64> =
+        let mut known: Vec<f64> =
             self.steps.iter().filter(|step| step.0 >= before.0 && step.1 <= before.1).map(took).collect();
+        if known.is_empty() {
+            known = self.before_change(before.0, after.0);
+        }
         let usual_ns = known.iter().sum::<f64>() / known.len() as f64;
         if known.is_empty() || usual_ns <= 0.0 {
             return None;
@@ -101,8 +123,14 @@ mod tests {
         // The fault begins within the third step.
         let times = StepTimes::new(steps(&[100, 100, 120, 125, 125, 125]), None);
         assert_eq!(priced(&times, vec![finding(200, 320)]), [Some((95.0, 1.0 - 0.8))]);
-        assert_eq!(priced(&times, vec![finding(0, 320)]), [None], "no step before is known");
         assert_eq!(priced(&times, vec![finding(200, 695)]), [None], "nothing was seen after");
+    }
+
+    #[test]
+    fn steps_before_a_fault_in_the_first_window_are_found_by_their_length() {
+        let times = StepTimes::new(steps(&[100, 101, 99, 125, 125, 125, 125]), None);
+        let [Some((lost, share))] = priced(&times, vec![finding(0, 425)])[..] else { panic!("no cost") };
+        assert!((share - 0.2).abs() < 1e-9 && (lost - 100.0).abs() < 1e-9, "{lost} {share}");
     }
 
     #[test]

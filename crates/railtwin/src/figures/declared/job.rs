@@ -3,8 +3,8 @@ use super::declare;
 
 declare! {
     JOB: Job, Both;
-    /// Time of a step: the mean over the steps of a replicate, then the median over replicates. Where a fault begins or ends
-    /// in the run, of the steps before that; of a run without such steps, of those within one state of faults.
+    /// Time of a step, mean over steps, then median over replicates. Where a fault begins or ends in the run, of the steps
+    /// before it; without such steps, of those within one state of faults.
     STEP_TIME = "step_time": Seconds, Less;
     /// The 5th percentile of the step time over replicates.
     STEP_TIME_P5 = "step_time_p5": Seconds, Less;
@@ -38,7 +38,7 @@ declare! {
 declare! {
     BUSBW: Job, Both;
     /// Bus bandwidth as nccl-tests defines it, mean over operations and replicates. Where a fault begins or ends in the run,
-    /// of the operations before that; of a run without such operations, of those within one state of faults.
+    /// of operations before it, else of those within one state of faults.
     BUSBW_MEAN = "busbw_mean": BitsPerSecond, More;
     /// The least bus bandwidth of an operation.
     BUSBW_MIN = "busbw_min": BitsPerSecond, More;
