@@ -255,7 +255,7 @@ fn jobs_are_all_there_whenever_they_begin() {
     );
     // Without the job the other takes what it takes alone, wherever the job would be.
     let alone =
-        json(&["interference", &file, "--draws", "2", "--json"])["jobs"][0]["alone_s"]["median"].as_f64();
+        json(&["interference", &file, "--draws", "6", "--json"])["jobs"][0]["alone_s"]["median"].as_f64();
     let alone = alone.unwrap();
     for way in found["ways"].as_array().unwrap().iter().filter(|way| !way["outcome"].is_null()) {
         let other = &way["outcome"]["others"][0];

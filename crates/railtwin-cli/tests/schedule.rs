@@ -38,8 +38,12 @@ fn the_job_that_hides_nothing_goes_first() {
         std::fs::write(&file, format!("{}{turned}", jobs[0])).unwrap();
         let plan = json(&["schedule", &file.display().to_string(), "--json"]);
         let best = json(&["schedule", &file.display().to_string(), "--compare", "--optimum", "--json"]);
-        let best = best.as_array().unwrap().iter().find(|plan| plan["policy"] == "optimum").unwrap();
-        assert_eq!(plan["utilization"], best["utilization"], "{plan}");
+        // The optimum has time shifts as well: of plans without any none is better than Crux.
+        let shifts = |plan: &Value| plan["jobs"].as_array().unwrap().iter().any(|job| job["shift_s"] != 0.0);
+        let of = |plan: &Value| plan["utilization"].as_f64().unwrap();
+        let all = || best.as_array().unwrap().iter();
+        assert!(all().filter(|other| !shifts(other)).all(|other| of(other) <= of(&plan)), "{plan}");
+        assert!(all().any(|other| other["policy"] == "optimum" && of(other) >= of(&plan)), "{plan}");
         let first = plan["jobs"].as_array().unwrap().iter().find(|job| job["level"] == 0).unwrap();
         assert_eq!(first["name"], "waits");
     }
