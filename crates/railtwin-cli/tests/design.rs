@@ -129,7 +129,8 @@ fn storage_and_frontend_of_a_scenario_are_counted() {
     let text = format!("{fabric}[storage]\nhosts = 2048\non = \"backend\"\n");
     let wrong = railtwin(&["design", &scenario(folder.path(), &text)]);
     assert!(wrong.status == 2 && wrong.notes.contains("scenario.toml:7:9"), "{}", wrong.notes);
-    let plain = format!("{fabric}host = {{ model = \"plain\" }}\n[frontend]\n");
+    let leaves = "[fabric]\npreset = \"leaf-spine\"\nleaves = 2\nhosts_per_leaf = 2\nuplinks = 2\n";
+    let plain = format!("{leaves}host = {{ model = \"plain\" }}\n[frontend]\n");
     let wrong = railtwin(&["design", &scenario(folder.path(), &plain)]);
     assert!(wrong.status == 2 && wrong.notes.contains("frontend NIC"), "{}", wrong.notes);
 }
