@@ -111,7 +111,7 @@ fn refusals_name_line_column_value_and_what_is_accepted() {
         (own("a,0,8,soon,"), ["jobs:2: column duration: \"soon\" is not a time; ", "1.5 h"]),
         (own("a,-1,8,60,"), ["jobs:2: column submitted: \"-1\" is not a time", "seconds"]),
         (own("a,0,8,300 d,"), ["column duration: \"300 d\"", "213 days"]),
-        (own("a,0,8,99999999,"), ["\"99999999\" is not a time", "213 days"]),
+        (own("a,0,8,99999999,"), ["\"99999999\" is longer than 213 days", "simulated time ends"]),
         (own("a,0,8,0,"), ["column duration: \"0\" is no duration", "over 0"]),
         (own("a,0,0,60,"), ["column gpus: \"0\" is no number of GPUs of a job", "1 or more"]),
         (own("a,0,8.5,60,"), ["column gpus: \"8.5\" is not a number of GPUs", "whole"]),

@@ -199,6 +199,7 @@ fn findable(run: &Run) -> Vec<f64> {
     let end = railtwin::headline::trouble::last(&simulation.log).seconds() * 1e9;
     let acted = run.resolved.case.truths.iter().filter(|truth| (truth.from_ns as f64) < end).count();
     all.push(acted as f64);
+    all.push(end / 1e9);
     let count = |wanted: fn(&IncidentKind) -> bool| {
         simulation.log.incidents.iter().filter(|i| wanted(&i.kind)).count() as f64
     };

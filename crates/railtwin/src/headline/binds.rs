@@ -101,12 +101,17 @@ fn savings(known: &Known<'_>) -> Vec<String> {
     // The sort keeps the order of equals.
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     let most = all.first().map_or(0.0, |all| all.1);
+    if all.len() > 1 && most < 1e-4 {
+        return vec!["no choice of paths saves any job time".to_owned()];
+    }
     if all.len() > 1 && most < WORTH {
         return vec![format!("no choice of paths saves any job more than {} of its time", percent(most))];
     }
     let words = |(job, bound): (usize, f64)| {
         let name = known.job_words(job);
         match bound < WORTH {
+            // Less than the digits that are shown.
+            true if bound < 1e-4 => format!("no choice of paths saves {name} time"),
             true => format!("no choice of paths saves {name} more than {} of its time", percent(bound)),
             false => format!("other paths could save {name} up to {} of its time", percent(bound)),
         }
