@@ -14,6 +14,9 @@ use serde_json::json;
 use crate::table::{TextTable, grouped};
 use crate::{CliError, Streams};
 
+/// Keys of a point of a sweep and their values.
+type Label = Vec<(String, String)>;
+
 /// The sections that a fabric is made of, as paths of their keys begin.
 const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 
@@ -120,7 +123,7 @@ fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, 
     })?;
     let text = question.text;
     let refuse = |error| CliError::Scenario { error, text: text.clone() };
-    let mut fabrics: Vec<(Vec<(String, String)>, (FabricSpec, Outside))> = Vec::new();
+    let mut fabrics: Vec<(Label, (FabricSpec, Outside))> = Vec::new();
     for point in expand(file, &text).map_err(refuse)? {
         let mut label = point.label;
         label.retain(|(path, _)| SECTIONS.iter().any(|section| path.starts_with(section)));

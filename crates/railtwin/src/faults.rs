@@ -173,7 +173,7 @@ pub fn fared(replicate: &Replicate, row: usize, stalls: &[(SimTime, SimTime)]) -
     // Simulated time that comes to its end stops nothing.
     let dead = stop.is_some_and(|stop| stop.cause != Cause::TimeUp);
     let under = times.slowest_under().ok_or_else(|| "no undisturbed step under a fault".to_owned());
-    let last = steps().last().map(|last| mean_before / last.3.seconds());
+    let last = steps().next_back().map(|last| mean_before / last.3.seconds());
     let lost = match stop {
         Some(stop) => Err(stop.words()),
         None => Ok(longer(later.map(|step| step.3.seconds() - mean_before))),

@@ -46,7 +46,7 @@ impl<'a> Movement<'a> {
             let whole = |span: &Span| {
                 let inside = |at: &SimTime| span.0 < at.ps() && at.ps() < span.1;
                 let times = [&log.times.start, &log.times.end];
-                !times.into_iter().any(|times| times[job.operations()].iter().any(|at| inside(at)))
+                !times.into_iter().any(|times| times[job.operations()].iter().any(inside))
             };
             let stalls = stalls((row, job.until), log).into_iter();
             stalls.map(|(since, until)| (since.ps(), until.ps())).filter(whole).collect()

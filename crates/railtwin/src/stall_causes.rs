@@ -181,8 +181,8 @@ fn parts_of(case: &Case, replicate: u32, wait: &Wait) -> Vec<Part> {
     }
     let dark = wait.cable.or_else(|| darkest(case, replicate, wait.from));
     let dark = dark.and_then(|cable| {
-        let all = case.darknesses(replicate, cable).into_iter();
-        all.filter(|dark| dark.from <= carries && wait.from < dark.until).last()
+        let mut all = case.darknesses(replicate, cable).into_iter();
+        all.rfind(|dark| dark.from <= carries && wait.from < dark.until)
     });
     let Some(dark) = dark else { return vec![(wait.from, carries, Cause::Other), last] };
     let edges: Vec<(SimTime, Cause)> = if dark.until <= carries {

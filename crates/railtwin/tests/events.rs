@@ -44,7 +44,7 @@ type Row = (&'static str, u64, [u64; 2], String, String);
 
 fn expected(tables: &[Table]) -> Vec<Row> {
     let faults = table(tables, "faults");
-    let ps = |ns: u64| ns.checked_mul(1_000).unwrap_or(u64::MAX);
+    let ps = |ns: u64| ns.saturating_mul(1_000);
     let (from, until) = (times(faults, "from_ns"), times(faults, "until_ns"));
     let (kinds, components) = (texts(faults, "kind"), texts(faults, "component"));
     let mut rows = Vec::new();
