@@ -248,8 +248,7 @@ function decodeBins(value: unknown, links: number, at: string): LinkBins {
     utilization,
     carried:
       from["carried"] === undefined ? utilization : u8(from["carried"], cells, `${at}.carried`),
-    capacity:
-      from["capacity"] === undefined ? null : u8(from["capacity"], cells, `${at}.capacity`),
+    capacity: from["capacity"] === undefined ? null : u8(from["capacity"], cells, `${at}.capacity`),
   };
 }
 

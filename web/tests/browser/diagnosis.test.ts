@@ -61,9 +61,10 @@ describe.skipIf(missing !== null)("diagnosis", () => {
 
   it("answers in a sentence, then lists findings and draws what they rest on", () =>
     seen("one", {}, async ({ page }) => {
-      expect(await page.locator("h1").textContent()).toMatch(
-        /^Messages are slow: leaf-0-1-r2p0 \(78.%\).*Began between 12\.4.s and 13\.2.s; it costs 25.% of the job's time since \(11\.75.s\); confidence 96.%\.$/,
-      );
+      const answer = (await page.locator("h1").textContent()) ?? "";
+      expect(answer).toMatch(/^Messages are slow: leaf-0-1-r2p0 \(78.%\)/);
+      expect(answer).toMatch(/Began between 12\.4.s and 13\.2.s; it costs 25.% of the job's time/);
+      expect(answer).toMatch(/since \(11\.75.s\); confidence 96.%\.$/);
       expect(await page.locator("h2").allTextContents()).toEqual([
         "Delay matrix",
         "Wait chain",
