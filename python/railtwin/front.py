@@ -161,8 +161,8 @@ def schedule(
     `policy` is `"crux"` (where nothing is said and the scenario's balancer ranks no jobs), `"crux-pa"`,
     `"crux-ps-pa"`, `"sincronia"`, `"varys"` or `"taccl"`, and of links and jobs `"ecmp"` or `"cassini"`, too.
     With `profile`, such as `"30 s"`, intensities are measured as Crux's daemon does, each job first for this
-    long. With `optimum` all paths and all orders on the levels of the network are tried in place of a policy: at
-    most 6 jobs and 1024 ways.
+    long. With `optimum` all paths and all orders on the levels of the network are tried in place of a policy:
+    at most 6 jobs and 1024 ways.
     Both are of links and jobs.
     Times of the answer are in seconds (`..._s`), `utilization` is 0..1, `level` 0 goes first.
 
@@ -216,8 +216,8 @@ def what_if(
 ) -> dict[str, Any]:
     """Compare the placements of a job before it is placed, as `railtwin schedule --what-if --json` does.
 
-    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`; each of
-    the other jobs has its step time beside the job and, in `without`, without it.
+    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`; each
+    of the other jobs has its step time beside the job and, in `without`, without it.
 
     >>> import railtwin as rt
     >>> told = rt.what_if({
@@ -243,8 +243,8 @@ def impact(
 ) -> dict[str, Any]:
     """Return the jobs and ranks on a device and the cost of draining it, as `railtwin impact --json` does.
 
-    `device` is a leaf, spine, core, host, NIC or cable, by the name that reports use. Of several names the answer
-    has `devices`, each drained alone, and `together`, all of them drained at once.
+    `device` is a leaf, spine, core, host, NIC or cable, by the name that reports use. Of several names the
+    answer has `devices`, each drained alone, and `together`, all of them drained at once.
 
     >>> import railtwin as rt
     >>> told = rt.impact({
