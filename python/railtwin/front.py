@@ -216,8 +216,8 @@ def what_if(
 ) -> dict[str, Any]:
     """Compare the placements of a job before it is placed, as `railtwin schedule --what-if --json` does.
 
-    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`; each
-    of the other jobs has its step time beside the job and, in `without`, without it.
+    `job` is the name of the one that is to be placed, by default the last. The best comes first in `ways`;
+    each of the other jobs has its step time beside the job and, in `without`, without it.
 
     >>> import railtwin as rt
     >>> told = rt.what_if({
