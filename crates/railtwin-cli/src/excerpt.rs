@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// What an error draws of the bytes `span` of a text.
+    /// Returns the drawing of an error at the bytes `span` of a text.
     fn drawn(text: &str, span: std::ops::Range<usize>) -> String {
         let excerpt = Excerpt::new("a.toml", text, &Problem::new(text, span, "wrong", None));
         let label = LabeledSpan::new_with_span(None, excerpt.mark());

@@ -194,7 +194,7 @@ impl Since {
     }
 }
 
-/// What a fault costs a job: time lost against the state before it, measured by the steps that telemetry saw.
+/// Cost of a fault to a job: time lost against the state before it, measured by the steps that telemetry saw.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
     /// Nanoseconds that steps took longer than those before the fault, up to the end of observation.
@@ -234,7 +234,7 @@ impl Finding {
     /// Confidence from which a finding accuses; below it, it asks for more evidence.
     pub const ACCUSATION: f64 = 0.5;
 
-    /// What findings are ranked by: the share of job time that is lost, where it is known, else the severity.
+    /// Returns the rank of a finding: the share of job time that is lost, where it is known, else the severity.
     pub fn weight(&self) -> f64 {
         self.cost.map_or(self.severity, |cost| cost.share)
     }

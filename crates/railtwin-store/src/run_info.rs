@@ -92,7 +92,7 @@ pub struct RunInfo {
     /// The answer in at most thirty words; empty while the run goes on, and where nothing was simulated.
     #[serde(default)]
     pub headline: String,
-    /// What supports the headline: one sentence each, the most important first.
+    /// Evidence lines of the headline: one sentence each, the most important first.
     #[serde(default)]
     pub evidence: Vec<String>,
     /// What the reader of the results ought to know.

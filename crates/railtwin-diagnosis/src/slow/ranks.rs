@@ -161,7 +161,7 @@ impl SlowRanks {
         let put = self.windows.put(communicator, slots, slot, sequence, shape, own, (end - enter) as f32);
         if let Some(transfer) = put.transfer_ns {
             let period = self.paces[communicator as usize].period_ns;
-            // What begins at the end of a batch shows in the next.
+            // A change at the end of a batch shows in the next batch.
             let since = Since::between(self.begun_ns[0], batch.until_ns);
             self.communicators.arrive(&self.settings, communicator, shape, transfer, period, since);
         }

@@ -57,7 +57,7 @@ impl ClusterQuestion {
         let idle = |why: &str| Some(format!("{GATE} changes nothing: {why}"));
         match sharing.is_crux() {
             false => idle(&format!("{} has no gate", sharing.name())),
-            // What a job reads beside its own steps crosses the same links, and is no other job.
+            // Reads beside a job's own steps cross the same links, and belong to no other job.
             true if effort.ungated == 0 && self.spec.read.is_none() => {
                 idle("no two jobs met on a link inside a host that is too narrow for both")
             }
