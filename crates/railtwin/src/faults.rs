@@ -76,18 +76,25 @@ pub fn of_job(case: &Case, simulation: &Simulation, row: usize) -> Costs {
     }
 }
 
-/// Step times of a job by the state of faults that its steps lie in; nothing where the state of the run never changes.
+/// Step times of a job by the state of faults that its steps lie in; nothing where the state of the run never changes
+/// and no fault hits a step.
 fn of_states(chosen: &Replicate, row: usize) -> Vec<Figure> {
-    let Some(change) = chosen.first_change else { return Vec::new() };
     let times = chosen.step_times(row);
+    if chosen.first_change.is_none() && times.longest_hit().is_none() {
+        return Vec::new();
+    }
     let mut figures = Vec::new();
     let mut push = |of: Declared, value: Option<(f64, usize)>, words: &str| {
         let Some((seconds, count)) = value else { return };
         let noun = if count == 1 { "step" } else { "steps" };
         figures.push(of.figure(seconds, &format!("{count} {noun} {words}")));
     };
-    let before = format!("that ended before the fault at {}", moment(change));
-    push(declared::STEP_TIME_BEFORE_FAULT, times.mean(Span::Before), &before);
+    let change = chosen.first_change.map(|change| format!(" at {}", moment(change))).unwrap_or_default();
+    push(
+        declared::STEP_TIME_BEFORE_FAULT,
+        times.mean(Span::Before),
+        &format!("that ended before the fault{change}"),
+    );
     push(declared::STEP_TIME_UNDER_FAULT, times.slowest_under(), "within one state of faults");
     push(declared::STEP_TIME_HIT, times.longest_hit(), "in which a fault began or ended, or that stalled");
     push(declared::STEP_TIME_AFTER_REPAIR, times.mean(Span::After), "after all faults ended");

@@ -37,7 +37,7 @@ fn steps(case: &Case, simulation: &Simulation, row: usize) -> Result<Vec<f64>, S
     let mut steps: Vec<f64> = simulation.replicates.iter().filter_map(|r| mean_step(r, row)).collect();
     if steps.is_empty() {
         if simulation.replicates.iter().any(|replicate| replicate.steps.iter().any(|step| step.0 == row)) {
-            return Err("a fault begins or ends in every step".to_owned());
+            return Err("a fault hits every step".to_owned());
         }
         return Err(match case.work.jobs[row].until {
             SimTime::NEVER => "the job has no operations".to_owned(),
@@ -229,7 +229,7 @@ fn over_draws(simulation: &Simulation, rows: &[usize]) -> [Option<f64>; 2] {
 /// Why nothing is done in a second of a step.
 const NO_STEP: &str = "a step takes no time";
 /// Why collectives have no mean bandwidth.
-const ALL_HIT: &str = "a fault begins or ends in every operation";
+const ALL_HIT: &str = "a fault hits every operation";
 /// Why a collective has no bandwidth.
 const NO_TIME: &str = "no operation takes any time";
 

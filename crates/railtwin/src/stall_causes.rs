@@ -8,6 +8,8 @@ use railtwin_engine::fault::{Change, Darkness};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Case, IncidentKind, RunLog, Wait};
 use railtwin_fabric::{CableClass, CableId};
+use railtwin_records::Truth;
+use railtwin_records::fault::FaultKind;
 use railtwin_routing::LinkMask;
 use railtwin_store::Figure;
 use railtwin_units::SimTime;
@@ -246,10 +248,16 @@ fn of_packets(
         let soon = from..=from.saturating_add(timeout).min(until);
         let down = downs.iter().find(|(at, _)| soon.contains(at));
         let cable = down.or_else(|| downs.iter().rfind(|(at, _)| *at <= from)).map(|one| one.1);
-        let carries = cable.map_or(SimTime::NEVER, |cable| carries_again(case, replicate, row, cable, from));
+        let unknown = if case.truths.iter().any(only_loses) { from } else { SimTime::NEVER };
+        let carries = cable.map_or(unknown, |cable| carries_again(case, replicate, row, cable, from));
         Wait { job: row as u32, from, carries, until, cable, paused: false }
     };
     stalls.iter().map(wait).collect()
+}
+
+/// Whether a fault loses packets of a path that carries all along: only the retransmission timeout is waited for.
+const fn only_loses(truth: &Truth) -> bool {
+    matches!(truth.kind, FaultKind::Lossy | FaultKind::LoseAcknowledgement)
 }
 
 /// When paths of a job over a cable that is dark after `from` carry again.

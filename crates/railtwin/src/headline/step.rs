@@ -85,6 +85,9 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
             watched.into_iter().chain(clauses).collect()
         }
         _ => {
+            if let Some(states) = jobs.clone().find_map(|job| step_states(known, job)) {
+                return vec![states];
+            }
             let reasons = jobs.clone().filter_map(|job| known.of_job(job, "step_time"));
             let reason = reasons.map(|figure| figure.reason.as_str()).find(|reason| !reason.is_empty());
             vec![reason.map_or("no step came to its end".to_owned(), |reason| {
@@ -154,17 +157,17 @@ fn watched_states(known: &Known<'_>) -> Option<String> {
     by_state(names.map(|figure| known.value(figure.name))).map(|states| format!("in telemetry, {states}"))
 }
 
-/// Seconds of a step before the fault, under it, where it begins or ends, and after repair, in words.
+/// Seconds of a step before the fault, under it, in a step that it hits, and after repair, in words.
 fn by_state([before, under, hit, after]: [Option<f64>; 4]) -> Option<String> {
     let states = [
         before.map(|seconds| format!("{} before the fault", time(seconds))),
         under.map(|seconds| format!("{} under it", time(seconds))),
-        hit.map(|seconds| format!("{} as it begins or ends", time(seconds))),
+        hit.map(|seconds| format!("{} hit by it", time(seconds))),
         after.map(|seconds| format!("{} after repair", time(seconds))),
     ];
     let states: Vec<String> = states.into_iter().flatten().collect();
     let (first, rest) = states.split_first()?;
-    let first = first.replace(" under it", " under the fault").replace(" as it ", " as the fault ");
+    let first = first.replace(" under it", " under the fault").replace(" hit by it", " hit by the fault");
     let rest: String = rest.iter().map(|state| format!(", {state}")).collect();
     Some(format!("a step takes {first}{rest}"))
 }
@@ -262,7 +265,7 @@ mod tests {
         ];
         assert_eq!(
             told(&steps, &["a"], 1),
-            "a step takes 1.074 s before the fault, 9.664 s as it begins or ends, 1.075 s after repair; \
+            "a step takes 1.074 s before the fault, 9.664 s hit by it, 1.075 s after repair; \
              the step of 1.074 s has 1.000 s computing, 74.00 ms exposed communication"
         );
         let rates = [
