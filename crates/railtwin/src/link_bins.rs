@@ -102,23 +102,30 @@ fn fit(shape: &mut Series, bytes: f64, most: &Series) {
         *shape = if room > 0.0 { most.map(|most| bytes * most / room) } else { [even; BINS] };
         return;
     }
+    // Nearly every link: no bin comes above its most.
+    let scale = bytes / shape.iter().sum::<f64>();
+    if shape.iter().zip(most).all(|(shape, most)| *most > 0.0 && shape * scale <= *most) {
+        shape.iter_mut().for_each(|value| *value *= scale);
+        return;
+    }
     let mut full = most.map(|most| most <= 0.0);
     loop {
-        let free: Vec<usize> = (0..BINS).filter(|&bin| !full[bin]).collect();
-        let left = bytes - (0..BINS).filter(|&bin| full[bin]).map(|bin| most[bin]).sum::<f64>();
-        let sum: f64 = free.iter().map(|&bin| shape[bin]).sum();
+        let sum_of = |of: &Series, filled: bool| -> f64 {
+            (0..BINS).filter(|&bin| full[bin] == filled).map(|bin| of[bin]).sum()
+        };
+        let (left, sum) = (bytes - sum_of(most, true), sum_of(shape, false));
         if sum <= 0.0 {
-            let room: f64 = free.iter().map(|&bin| most[bin]).sum();
-            free.into_iter().for_each(|bin| shape[bin] = left * most[bin] / room);
+            let room = sum_of(most, false);
+            (0..BINS).filter(|&bin| !full[bin]).for_each(|bin| shape[bin] = left * most[bin] / room);
             break;
         }
         let scale = left / sum;
-        let over: Vec<usize> = free.iter().copied().filter(|&bin| shape[bin] * scale > most[bin]).collect();
-        if over.is_empty() {
-            free.into_iter().for_each(|bin| shape[bin] *= scale);
+        let over: [bool; BINS] = std::array::from_fn(|bin| !full[bin] && shape[bin] * scale > most[bin]);
+        if !over.contains(&true) {
+            (0..BINS).filter(|&bin| !full[bin]).for_each(|bin| shape[bin] *= scale);
             break;
         }
-        over.into_iter().for_each(|bin| full[bin] = true);
+        full.iter_mut().zip(over).for_each(|(full, over)| *full |= over);
     }
     (0..BINS).filter(|&bin| full[bin]).for_each(|bin| shape[bin] = most[bin]);
 }

@@ -35,41 +35,44 @@ fn least_seconds(case: &Case, table: &BundleTable, flows: &[FlowPath]) -> Vec<f6
 
 /// Raises bounds to what links inside hosts take: their choice is no balancer's.
 fn inside_hosts(case: &Case, table: &BundleTable, least: &mut [f64]) {
-    let mut bytes: BTreeMap<(usize, u32), f64> = BTreeMap::new();
-    for pattern in 0..table.patterns() {
+    // Dense by link, as in large runs every link inside hosts carries something.
+    let mut carried = vec![0.0_f64; case.fabric.link_count()];
+    let mut touched: Vec<LinkId> = Vec::new();
+    for (pattern, least) in least.iter_mut().enumerate() {
         for bundle in table.bundles_of(PatternId::from_index(pattern)) {
             for (link, share) in table.links_of(bundle) {
                 if case.fabric.cable_class(link.cable()) < CableClass::Access {
-                    *bytes.entry((pattern, link.0)).or_default() += table.volume[bundle] * share;
+                    carried[link.index()] += table.volume[bundle] * share;
+                    touched.push(link);
                 }
             }
         }
-    }
-    for ((pattern, link), bytes) in bytes {
-        let capacity = case.fabric.capacity(LinkId(link)).bytes_per_s();
-        least[pattern] = least[pattern].max(bytes / capacity);
+        for link in touched.drain(..) {
+            let bytes = std::mem::take(&mut carried[link.index()]);
+            *least = least.max(bytes / case.fabric.capacity(link).bytes_per_s());
+        }
     }
 }
 
 /// Raises bounds to what NICs send and receive over all their ports, and to what enters and leaves segments over all
 /// uplinks of their leaves.
 fn through_cuts(fabric: &Fabric, flows: &[FlowPath], least: &mut [f64]) {
-    let uplinks = uplinks_of_segments(fabric);
+    let segments = Segments::of(fabric);
     // Sent and received by device; dense, as there are as many flows as queue pairs.
     let mut carried = [(); 2].map(|()| vec![0.0_f64; fabric.device_count()]);
+    let mut crossed = [(); 2].map(|()| vec![0.0_f64; segments.uplinks.len()]);
     for own in flows.chunk_by(|a, b| a.pattern == b.pattern) {
-        let mut segments: BTreeMap<((u32, u32), bool), f64> = BTreeMap::new();
         for flow in own {
             carried[0][flow.source.index()] += flow.share;
             carried[1][flow.target.index()] += flow.share;
             let is_backend = |link: &LinkId| fabric.cable_class(link.cable()) <= CableClass::SpineCore;
-            let ends = [flow.source, flow.target].map(|nic| segment(fabric, nic));
+            let ends = [flow.source, flow.target].map(|nic| segments.of_nic(fabric, nic));
             if let [Some(from), Some(to)] = ends
                 && from != to
                 && flow.links.first().is_some_and(is_backend)
             {
-                *segments.entry((from, true)).or_default() += flow.share;
-                *segments.entry((to, false)).or_default() += flow.share;
+                crossed[0][from as usize] += flow.share;
+                crossed[1][to as usize] += flow.share;
             }
         }
         let bound = &mut least[own[0].pattern as usize];
@@ -81,17 +84,15 @@ fn through_cuts(fabric: &Fabric, flows: &[FlowPath], least: &mut [f64]) {
                 }
             }
         }
-        for ((segment, _), bytes) in segments {
-            if let Some(capacity) = uplinks.get(&segment).filter(|capacity| **capacity > 0.0) {
-                *bound = bound.max(bytes / capacity);
+        for crossed in &mut crossed {
+            for (bytes, capacity) in crossed.iter_mut().zip(&segments.uplinks) {
+                let bytes = std::mem::take(bytes);
+                if bytes > 0.0 && *capacity > 0.0 {
+                    *bound = bound.max(bytes / capacity);
+                }
             }
         }
     }
-}
-
-/// Pod and segment of a NIC's host.
-fn segment(fabric: &Fabric, nic: DeviceId) -> Option<(u32, u32)> {
-    fabric.host_of(nic).map(|host| (fabric.host(host).pod, fabric.host(host).segment))
 }
 
 /// Bytes per second of all ports of a NIC together; infinite of one without a cable.
@@ -102,17 +103,39 @@ fn ports_of(fabric: &Fabric, nic: DeviceId) -> f64 {
     if capacity > 0.0 { capacity } else { f64::INFINITY }
 }
 
-/// Bytes per second of all uplinks of the leaves of each segment, by pod and segment.
-fn uplinks_of_segments(fabric: &Fabric) -> BTreeMap<(u32, u32), f64> {
-    let mut capacity: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-    for (leaf, place) in fabric.switches().iter().filter(|(_, place)| place.tier == 1) {
-        let up = fabric
-            .ports(*leaf)
-            .filter(|&port| fabric.port_role(port) == PortRole::Up && fabric.cable_at(port).is_some());
-        let sum: f64 = up.map(|port| fabric.port_capacity(port).bytes_per_s()).sum();
-        *capacity.entry((place.pod, place.segment)).or_default() += sum;
+/// The segments of a fabric, numbered in the order of their pods.
+struct Segments {
+    /// By host: the number of its segment.
+    of_host: Vec<u32>,
+    /// By segment: bytes per second of all uplinks of its leaves.
+    uplinks: Vec<f64>,
+}
+
+impl Segments {
+    fn of(fabric: &Fabric) -> Self {
+        let places: Vec<(u32, u32)> =
+            fabric.all_hosts().iter().map(|host| (host.pod, host.segment)).collect();
+        let leaves: Vec<_> = fabric.switches().iter().filter(|(_, place)| place.tier == 1).collect();
+        let mut numbers: Vec<(u32, u32)> =
+            places.iter().copied().chain(leaves.iter().map(|(_, leaf)| (leaf.pod, leaf.segment))).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let number = |place: (u32, u32)| numbers.partition_point(|known| *known < place);
+        let mut uplinks = vec![0.0; numbers.len()];
+        for (leaf, place) in leaves {
+            let up = fabric
+                .ports(*leaf)
+                .filter(|&port| fabric.port_role(port) == PortRole::Up && fabric.cable_at(port).is_some());
+            let sum: f64 = up.map(|port| fabric.port_capacity(port).bytes_per_s()).sum();
+            uplinks[number((place.pod, place.segment))] += sum;
+        }
+        Self { of_host: places.into_iter().map(|place| number(place) as u32).collect(), uplinks }
     }
-    capacity
+
+    /// The segment of a NIC's host.
+    fn of_nic(&self, fabric: &Fabric, nic: DeviceId) -> Option<u32> {
+        fabric.host_of(nic).map(|host| self.of_host[host.index()])
+    }
 }
 
 /// Share of a job's time, 0..1, that no paths could save more than, in the replicate of this log; none of a job without
