@@ -19,7 +19,7 @@ measure = ["bandwidth", "latency"]
 messages = 10
 "#;
 
-const SWEEP: &str = r#"
+pub const SWEEP: &str = r#"
 schema = 1
 name = "sweep"
 [fabric]

@@ -24,6 +24,7 @@ mod schedule;
 mod score;
 mod steps;
 mod sweep;
+mod told;
 mod tune;
 mod two_runs;
 mod unended;

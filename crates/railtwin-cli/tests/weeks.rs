@@ -101,7 +101,7 @@ fn plans_that_change_paths_are_told() {
 
 /// At most thirty words; GPU utilization is that of the hours, weighted by the GPUs that jobs held, and the slowdown the
 /// mean over jobs that ended. Hours are sampled: their mean is near the time-weighted one.
-fn headline_comes_out_of_the_tables(run: &RunFolder, headline: &str) {
+pub fn headline_comes_out_of_the_tables(run: &RunFolder, headline: &str) {
     assert!(headline.split_whitespace().count() <= 30, "{headline}");
     let column = |table: &str, name: &str| match run.table(table).unwrap().column(name) {
         Some(ColumnData::F64(values)) => values.clone(),

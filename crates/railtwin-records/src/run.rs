@@ -199,6 +199,24 @@ pub const TABLES: &[TableDoc] = &[
         ],
     },
     TableDoc {
+        name: "lives",
+        row: "one life of the job that `[steering]` ran; shares are of its time and sum to 1 but for rounding",
+        columns: &[
+            ("seed", "u64", "seed of its draws"),
+            ("shown", "u32", "1 = the life that the other tables are of, whose downtime is the median"),
+            ("post_checkpoint", "f64", "share of work since the last checkpoint that is done again"),
+            ("detection", "f64", "share until somebody knew"),
+            ("diagnosis", "f64", "share until the culprit was out"),
+            ("reinitialisation", "f64", "share until steps ran again"),
+            ("waiting", "f64", "share until a spare was there"),
+            ("checkpointing", "f64", "share of saving checkpoints"),
+            ("slow_steps", "f64", "share that steps took longer under faults"),
+            ("productive", "f64", "share of all other steps"),
+            ("crashes", "u32", "faults that stopped the job"),
+            ("steps", "u64", "steps that no crash took back"),
+        ],
+    },
+    TableDoc {
         name: "throughput",
         row: "one job in one bucket of time; there where `[run] throughput` asks for it",
         columns: &[

@@ -14,7 +14,7 @@ fn scenario(name: &str) -> PathBuf {
 }
 
 /// All points of a scenario of the repository after some replacements in its text.
-fn points(name: &str, edits: &[(&str, &str)]) -> Vec<Run> {
+pub fn points(name: &str, edits: &[(&str, &str)]) -> Vec<Run> {
     let path = scenario(name);
     let text = std::fs::read_to_string(&path).unwrap();
     let text = edits.iter().fold(text, |text, (old, new)| {
@@ -30,7 +30,7 @@ fn runs(text: &str, folder: &Path) -> Vec<Run> {
     points.iter().map(|point| Run::of(question.resolve(&point.scenario).unwrap(), &|| ())).collect()
 }
 
-fn compared(a: &Run, b: &Run) -> Headline {
+pub fn compared(a: &Run, b: &Run) -> Headline {
     let scenarios = [&a.resolved.scenario, &b.resolved.scenario];
     let headline = of_scenarios(&a.info, &b.info, Some(scenarios)).unwrap();
     assert!(words(&headline.text) <= MOST_WORDS, "{}", headline.text);

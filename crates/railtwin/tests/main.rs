@@ -36,6 +36,7 @@ mod interference;
 mod intranode;
 mod kit;
 mod life;
+mod lives_told;
 mod logs;
 mod optimum;
 mod own_hosts;

@@ -126,6 +126,7 @@ fn computed(tables: &Tables, run: &Run) -> Vec<f64> {
         let stalls = tables.stalls(job);
         all.push(stalls.iter().map(|(from, until)| until - from).sum());
         all.extend(of_steps(tables, job, &changes, &stalls));
+        all.extend(of_draws(tables, run, job));
         all.extend(of_bandwidths(tables, run, job, &changes, &stalls));
     }
     all.extend(in_flight(tables));
@@ -180,6 +181,35 @@ fn of_steps(tables: &Tables, job: &str, changes: &[f64], stalls: &[(f64, f64)]) 
         all.extend([at(0.05), at(0.5), at(0.95)]);
     }
     all
+}
+
+/// Mean bus bandwidth of each draw of a job whose steps are one collective each: the least, the mean and the most.
+fn of_draws(tables: &Tables, run: &Run, job: &str) -> Vec<f64> {
+    let ranks: f64 = run.info.facts[&format!("job {job}")].split(' ').next().unwrap().parse().unwrap();
+    let operations = tables.texts("operations", "job").into_iter().zip(tables.texts("operations", "kind"));
+    let mut own = operations.zip(tables.numbers("operations", "bytes")).filter(|((of, _), _)| of == job);
+    let Some(((_, kind), bytes)) = own.next() else { return Vec::new() };
+    // Operations of a step follow each other: its time is theirs.
+    let count = tables.numbers("operations", "bytes").len() as f64;
+    let jobs: BTreeSet<String> = tables.texts("operations", "job").into_iter().collect();
+    let rows = tables.texts("steps", "job").into_iter().zip(tables.numbers("steps", "replicate"));
+    let mut draws: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for ((of, draw), took) in rows.zip(tables.numbers("steps", "duration_ps")) {
+        if of == job {
+            draws.entry(draw as u64).or_default().push(took / 1e12);
+        }
+    }
+    let steps = draws.values().next().map_or(1, Vec::len) as f64 * jobs.len() as f64;
+    let repeat = count / steps;
+    let mut means: Vec<f64> = draws
+        .values()
+        .map(|times| times.iter().map(|took| 8.0 * repeat * bytes / took).sum::<f64>() / times.len() as f64)
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let mean = means.iter().sum::<f64>() / means.len() as f64;
+    let sizes = [ranks, ranks / 8.0];
+    let all = [means[0], mean, means[means.len() - 1]];
+    sizes.iter().flat_map(|ranks| all.map(|mean| mean * bus_factor(&kind, *ranks))).collect()
 }
 
 /// Bus bandwidths of a job of collectives by state, and the least and the most.
@@ -261,6 +291,16 @@ fn headlines_of_shipped_runs_come_out_of_their_tables() {
     }
     // No table has the packets that were sent again.
     seen += holds(&points("peers/htsim-incast.toml")[0]);
+    // Larger ones: one point stands for all of a list.
+    for (scenario, list, one) in [
+        ("papers/c4-eight-jobs.toml", "uplinks = [16, 8]", "uplinks = 16"),
+        ("reference/gpt3-15360-hpn.toml", "balancer = [\"ecmp\", \"disjoint\"]", "balancer = \"ecmp\""),
+        ("control/te-flapping.toml", "replan_time = [\"5 s\", \"15 s\", \"30 s\"]", "replan_time = \"15 s\""),
+    ] {
+        let text = std::fs::read_to_string(crate::headline::root().join("scenarios").join(scenario)).unwrap();
+        assert!(text.contains(list), "{scenario}");
+        seen += holds(&run(&text.replace(list, one)));
+    }
     assert!(seen > 50, "{seen} numbers");
 }
 

@@ -107,16 +107,24 @@ fn savings(known: &Known<'_>) -> Vec<String> {
     if all.len() > 1 && most < WORTH {
         return vec![format!("no choice of paths saves any job more than {} of its time", percent(most))];
     }
-    let words = |(job, bound): (usize, f64)| {
-        let name = known.job_words(job);
-        match bound < WORTH {
-            // Less than the digits that are shown.
-            true if bound < 1e-4 => format!("no choice of paths saves {name} time"),
-            true => format!("no choice of paths saves {name} more than {} of its time", percent(bound)),
-            false => format!("other paths could save {name} up to {} of its time", percent(bound)),
-        }
+    let words = |(name, bound): (String, f64)| match bound < WORTH {
+        // Less than the digits that are shown.
+        true if bound < 1e-4 => format!("no choice of paths saves {name} time"),
+        true => format!("no choice of paths saves {name} more than {} of its time", percent(bound)),
+        false => format!("other paths could save {name} up to {} of its time", percent(bound)),
     };
-    all.into_iter().map(words).collect()
+    // Jobs of one bound are told together where there are many.
+    let alike = |a: &(usize, f64), b: &(usize, f64)| percent(a.1) == percent(b.1);
+    let told = all.chunk_by(alike).flat_map(|own| match own {
+        [(_, bound), _, _, ..] if own.len() == all.len() => {
+            vec![(format!("each of {} jobs", own.len()), *bound)]
+        }
+        [(first, bound), _, _, ..] => {
+            vec![(format!("{} and {} jobs like it", known.job_words(*first), own.len() - 1), *bound)]
+        }
+        few => few.iter().map(|&(job, bound)| (known.job_words(job), bound)).collect(),
+    });
+    told.map(words).collect()
 }
 
 /// The place at its limit, or that there is none.

@@ -137,3 +137,10 @@ pub struct Lived {
     /// Hosts of the job in the order of their ranks at the end.
     pub hosts: Vec<HostId>,
 }
+
+impl Lived {
+    /// Faults that stopped the job.
+    pub fn crashes(&self) -> u32 {
+        self.standstills.iter().filter(|row| row.kind.is_some()).count() as u32
+    }
+}

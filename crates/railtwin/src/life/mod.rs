@@ -11,7 +11,7 @@
 //! * [`progress`]: steps, checkpoints, work that a crash takes back.
 //! * [`followed`]: the same in a run whose steps are followed, where faults are written and not drawn.
 //! * [`driver`]: events in time; [`lived`]: what comes of them.
-//! * [`tables`]: `actions`, behind those of the run, and `standstills`; [`page`]: the same for the page.
+//! * [`tables`]: `actions`, behind those of the run, `standstills` and `lives`; [`page`]: the same for the page.
 pub mod detectors;
 pub mod driver;
 mod due;
@@ -188,9 +188,9 @@ impl Life {
         self.spread(|lived| of(&lived.shares))
     }
 
-    /// The tables of the life that is shown.
+    /// The tables of the life that is shown, and of all lives.
     pub fn tables(&self) -> Vec<Table> {
-        vec![tables::standstills(self)]
+        vec![tables::standstills(self), tables::lives(self)]
     }
 
     /// Figures: medians over the lives.
@@ -214,8 +214,7 @@ impl Life {
         ];
         all.push(declared::LIVES.figure(self.lives.len() as f64, &note));
         all.extend(PARTS.iter().map(|(of, part)| banded(*of, self.share(part), &note)));
-        let crashes =
-            |lived: &Lived| lived.standstills.iter().filter(|row| row.kind.is_some()).count() as f64;
+        let crashes = |lived: &Lived| f64::from(lived.crashes());
         let swaps =
             |lived: &Lived| lived.done.iter().filter(|row| row.action.name() == "swap").count() as f64;
         let counts: [(Declared, Counted<'_>); 4] = [

@@ -1,10 +1,11 @@
-//! The tables of a life: what the controller did, and when the job stood still.
+//! The tables of a life: what the controller did, when the job stood still, and what each life spent its time with.
 use railtwin_control::Action;
 use railtwin_engine::ActionRow;
 use railtwin_records::{Column, Table};
 use railtwin_units::SimTime;
 
-use crate::life::Life;
+use crate::life::lived::Lived;
+use crate::life::{Life, PARTS};
 
 /// Decisions of the life that is shown, of the first job of its case; each moved the ranks of a host, or all, or
 /// none where it had no effect.
@@ -47,4 +48,20 @@ pub fn standstills(life: &Life) -> Table {
             Column::u64("restarted_ps", all.iter().map(|row| at(row.restarted)).collect()),
         ],
     )
+}
+
+/// What each life spent its time with.
+pub fn lives(life: &Life) -> Table {
+    let all = &life.lives;
+    let ints = |of: &dyn Fn(&Lived) -> u32| all.iter().map(of).collect::<Vec<u32>>();
+    let shown = (0..all.len()).map(|row| u32::from(row == life.shown)).collect();
+    let mut columns =
+        vec![Column::u64("seed", all.iter().map(|lived| lived.seed).collect()), Column::u32("shown", shown)];
+    columns.extend(PARTS.iter().map(|(of, share)| {
+        let name = of.name.strip_prefix("downtime_").unwrap_or(of.name);
+        Column::f64(name, all.iter().map(|lived| share(&lived.shares)).collect())
+    }));
+    columns.push(Column::u32("crashes", ints(&Lived::crashes)));
+    columns.push(Column::u64("steps", all.iter().map(|lived| lived.steps).collect()));
+    Table::new("lives", columns)
 }
