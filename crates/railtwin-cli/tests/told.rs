@@ -30,7 +30,7 @@ fn a_hang_is_told_by_the_findings_of_its_dumps() {
     assert_short(headline);
     let table = |name: &str| {
         let path = std::path::Path::new(&tables).join(format!("{name}.parquet"));
-        railtwin_store::parquet_read::decode(&path, std::fs::read(&path).unwrap().into()).unwrap()
+        railtwin_store::parquet_read::decode(&path, std::fs::read(&path).unwrap()).unwrap()
     };
     let (findings, suspects) = (table("findings"), table("suspects"));
     let Some(ColumnData::F64(confidence)) = findings.column("confidence") else { panic!("no confidence") };
