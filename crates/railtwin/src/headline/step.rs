@@ -73,7 +73,11 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
                 false => String::new(),
             };
             let states = step_states(known, job);
-            let watched = if states.is_none() { watched_states(known) } else { None };
+            // Where the engine's steps show nothing of the faults, what telemetry saw leads.
+            let (first, last) = match states {
+                None => (watched_states(known), None),
+                Some(_) => (None, watched_states(known)),
+            };
             let clauses = match states {
                 None if parts.is_empty() => vec![format!("{slowest}a step takes {seconds}{spread}")],
                 None => vec![format!("{slowest}a step takes {seconds}{spread}, of it {parts}")],
@@ -82,7 +86,7 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
                     vec![format!("{slowest}{states}"), format!("the step of {seconds} has {parts}")]
                 }
             };
-            watched.into_iter().chain(clauses).collect()
+            first.into_iter().chain(clauses).chain(last).collect()
         }
         _ => {
             if let Some(states) = jobs.clone().find_map(|job| step_states(known, job)) {
@@ -146,7 +150,7 @@ fn step_states(known: &Known<'_>, job: usize) -> Option<String> {
     by_state(names.map(|figure| known.value_of_job(job, figure.name)))
 }
 
-/// The same of the steps that telemetry saw, where the engine's steps show nothing of the faults.
+/// The same of the steps that telemetry saw, which jitter makes longer than the engine's.
 fn watched_states(known: &Known<'_>) -> Option<String> {
     let names = [
         TELEMETRY_STEP_TIME_BEFORE_FAULT,
@@ -158,7 +162,10 @@ fn watched_states(known: &Known<'_>) -> Option<String> {
 }
 
 /// Seconds of a step before the fault, under it, in a step that it hits, and after repair, in words.
+/// A step that is hit is told where it is longer than those of all states.
 fn by_state([before, under, hit, after]: [Option<f64>; 4]) -> Option<String> {
+    let longest = [before, under, after].into_iter().flatten().fold(0.0, f64::max);
+    let hit = hit.filter(|hit| *hit > longest && time(*hit) != time(longest));
     let states = [
         before.map(|seconds| format!("{} before the fault", time(seconds))),
         under.map(|seconds| format!("{} under it", time(seconds))),
