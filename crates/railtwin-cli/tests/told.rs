@@ -1,4 +1,4 @@
-//! What the command says first of a hang's dumps, of a sweep inside hosts and of weeks of jobs, held against its tables.
+//! Headlines of the command for dumps of a hang, a sweep over loads inside hosts and weeks of jobs agree with its tables.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: files are written and looked at")]
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn a_hang_is_told_by_the_findings_of_its_dumps() {
     assert_eq!(who.split(" and ").map(str::to_owned).collect::<BTreeSet<String>>(), named);
 }
 
-/// The least load at which something saturates, and the part that does first, as `--json` has them.
+/// The headline names the least load at which a choice saturates, and that choice, as `--json` does.
 #[test]
 fn a_sweep_inside_hosts_is_told_by_its_points() {
     let folder = tempfile::tempdir().unwrap();

@@ -86,7 +86,7 @@ fn a_life_is_told_by_the_table_of_lives() {
     }
 }
 
-/// What the demo compares, with fewer draws of the hashes.
+/// The comparison that `make demo` makes, with one draw of the hashes in place of 20.
 #[test]
 fn the_main_comparison_is_of_steps() {
     let [a, b] = ["dcn-plus", "hpn"].map(|fabric| {

@@ -50,7 +50,7 @@ pub fn standstills(life: &Life) -> Table {
     )
 }
 
-/// What each life spent its time with.
+/// One row for each life: the shares of its time, its crashes and its steps.
 pub fn lives(life: &Life) -> Table {
     let all = &life.lives;
     let ints = |of: &dyn Fn(&Lived) -> u32| all.iter().map(of).collect::<Vec<u32>>();
