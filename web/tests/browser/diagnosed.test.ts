@@ -54,7 +54,7 @@ describe.skipIf(missing !== null)("a diagnosis of files", () => {
       expect(await page.getByLabel("Where it stands").textContent()).toContain(
         "dumps/_dump_8, entry 3 of 5",
       );
-      expect(page.url()).toContain("finding=0&evidence=0");
+      await expect.poll(() => page.url()).toContain("finding=0&evidence=0");
       await page.keyboard.press("ArrowUp");
       await page.keyboard.press("Enter");
       expect(await page.getByText("May be").count()).toBe(1);
@@ -74,11 +74,11 @@ describe.skipIf(missing !== null)("a diagnosis of files", () => {
       const tip = page.getByRole("status");
       expect(await tip.textContent()).toMatch(/rank 10 in TENSOR.*never enqueued.*train\.py:118/s);
       await page.keyboard.press("Enter");
-      expect(page.url()).toContain("kind=1");
+      await expect.poll(() => page.url()).toContain("kind=1");
       await page.keyboard.press("+");
-      expect(page.url()).toMatch(/from=6&to=14|from=7&to=15/);
+      await expect.poll(() => page.url()).toMatch(/from=6&to=14|from=7&to=15/);
       await page.keyboard.press("0");
-      expect(page.url()).not.toContain("from=");
+      await expect.poll(() => page.url()).not.toContain("from=");
     }));
 
   it("shows 1,000 ranks by 500 communicators at once, the culprit in alarm colour", () =>

@@ -49,7 +49,7 @@ describe.skipIf(missing !== null)("traffic inside hosts", () => {
     seen("sweep", {}, async ({ page }) => {
       await page.getByText("nvlink", { exact: true }).first().click();
       expect(await page.locator("h2").first().textContent()).toBe("Throughput, pattern c1");
-      expect(page.url()).toContain("lines=fabric.host.nvlink");
+      await expect.poll(() => page.url()).toContain("lines=fabric.host.nvlink");
       await page.getByText("messages inside hosts").click();
       expect(await page.getByText("target NIC", { exact: true }).count()).toBe(0);
       await page.goBack();
@@ -63,7 +63,7 @@ describe.skipIf(missing !== null)("traffic inside hosts", () => {
       expect(await upper.textContent()).not.toContain("inside and between");
       await page.getByText("above: inside and between").click();
       expect(await upper.textContent()).toContain("inside and between");
-      expect(page.url()).toContain("above=all");
+      await expect.poll(() => page.url()).toContain("above=all");
       await page.goBack();
       expect(await upper.textContent()).not.toContain("inside and between");
     }));

@@ -132,7 +132,7 @@ describe.skipIf(missing !== null)("queues", () => {
       expect(await slow.locator("p").textContent()).toMatch(/^pfc;/);
       await slow.getByText("dcqcn").click();
       await expect.poll(() => slow.locator("p").textContent()).toMatch(/^dcqcn;/);
-      expect(page.url()).toContain("run=1");
+      await expect.poll(() => page.url()).toContain("run=1");
       expect(await heads(page)).not.toContain("Packet against flow engine");
     }));
 

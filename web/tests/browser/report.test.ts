@@ -49,7 +49,7 @@ describe.skipIf(missing !== null)("report page", () => {
 
   it("opens from a file with the answer first, and asks nobody for anything", () =>
     seen("small", {}, async ({ page }) => {
-      expect(page.url()).toMatch(/^file:/);
+      await expect.poll(() => page.url()).toMatch(/^file:/);
       expect(await page.locator("h1").textContent()).toBe(
         "One step takes 3.22 s; 0.21 s of it waits for expert-parallel all-to-all.",
       );
@@ -105,7 +105,7 @@ describe.skipIf(missing !== null)("report page", () => {
       await page.mouse.click((box?.x ?? 0) + 108, (box?.y ?? 0) + 120);
       await expect.poll(() => page.locator("h2").allTextContents()).toContain("leaf-0-0-r0p0");
       expect(await page.locator(".count").textContent()).toBe("48 links");
-      expect(page.url()).toContain("device=");
+      await expect.poll(() => page.url()).toContain("device=");
       const table = page.getByRole("region", { name: "Links of leaf-0-0-r0p0" });
       const value = (text: string | null): number => parseFloat(text ?? "");
       const cells = await table.locator("tbody tr td:nth-child(3)").allTextContents();

@@ -156,7 +156,7 @@ describe.skipIf(missing !== null)("a time window", () => {
       expect(await page.locator(".jobs p").textContent()).toContain("it has the longest step");
       await page.locator(".jobs label", { hasText: /^\s*train\s*$/ }).click();
       await expect.poll(first).toMatch(/Step time, job train.*1\.000/);
-      expect(page.url()).toContain("job=train");
+      await expect.poll(() => page.url()).toContain("job=train");
       expect(await page.locator(".key").last().textContent()).toContain("all jobs");
       expect(await cutTexts(page)).toEqual([]);
     }));
