@@ -208,7 +208,7 @@ impl<C: Control> Host<C> {
         }
         let receiver = shared.slots[self.to[row].queue_pair as usize][1] as usize;
         let port = self.receivers[receiver].start.map(|start| start.port);
-        if self.ran_out(now, (job, since), port, outcome) {
+        if self.ran_out(now, (job, since), port, (outcome, transport.retry_count == 0)) {
             return;
         }
         self.tell_cleared(now, row, shared, agenda, post);

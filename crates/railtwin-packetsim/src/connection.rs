@@ -1,6 +1,8 @@
 //! A connection between two NICs: which queue pair takes a message, and when the receiver has cleared it.
 use std::collections::VecDeque;
 
+use railtwin_engine::{Case, Posting, choose};
+
 use crate::agenda::Agenda;
 use crate::clearing::Clearing;
 use crate::congestion::Control;
@@ -29,6 +31,8 @@ pub struct Connection {
     pub first: u32,
     /// Number of queue pairs.
     pub count: u32,
+    /// Parts of a message, each on a queue pair of its own.
+    pub parts: u32,
     /// The queue pair of the next message, or under a dynamic split the first of those with as little outstanding.
     pub turn: u32,
     /// Under a dynamic split, what binds messages to queue pairs as late as it can.
@@ -49,6 +53,24 @@ pub struct Connection {
     pub wait_for_room: VecDeque<u32>,
     /// How clearances get over.
     pub clearing: Clearing,
+}
+
+/// Parts of a message by connection, each on a queue pair of its own: one for each queue pair where messages are split,
+/// else one for each port of the NIC, which NCCL joins to one device and sends over at once (`NCCL_IB_MERGE_NICS`). Under
+/// a dynamic split, and where no library runs the job, a message is on one queue pair.
+pub fn parts_of_messages(case: &Case, connections: &[choose::Connection]) -> Vec<u32> {
+    let routing = &case.routing;
+    let parts = |one: &choose::Connection| {
+        if routing.is_dynamic() {
+            return 1;
+        }
+        if routing.posting == Posting::Split {
+            return one.count;
+        }
+        let ports = one.ports.max(1);
+        if case.packets.has_library(one.job) && one.count.is_multiple_of(ports) { ports } else { 1 }
+    };
+    connections.iter().map(parts).collect()
 }
 
 impl<C: Control> Host<C> {
@@ -82,7 +104,7 @@ impl<C: Control> Host<C> {
         self.post_message(now, row, message, shared, agenda, post);
     }
 
-    /// Gives a message to the queue pair whose turn it is, or a part to each; under a dynamic split it waits for a slot.
+    /// Gives the parts of a message to the queue pairs whose turn it is, or a part to each; under a dynamic split it waits for a slot.
     pub(crate) fn post_message(
         &mut self,
         now: u64,
@@ -97,7 +119,7 @@ impl<C: Control> Host<C> {
             self.bind(now, row, shared, agenda, post);
             return;
         }
-        let Connection { first, count, turn, .. } = self.from[row];
+        let Connection { first, count, parts, turn, .. } = self.from[row];
         if shared.splits() {
             for part in 0..u64::from(count) {
                 let all = u64::from(count);
@@ -110,13 +132,16 @@ impl<C: Control> Host<C> {
             }
             return;
         }
-        if let Some(weights) = &mut self.from[row].weights {
-            let one = weights.next(message.bytes);
-            self.post_to(now, first + one, message, 0, shared, agenda, post);
-            return;
+        self.from[row].turn = (turn + parts) % count;
+        for part in 0..parts {
+            let end = |part: u32| message.bytes * u64::from(part) / u64::from(parts);
+            let bytes = end(part + 1) - end(part);
+            let one = match &mut self.from[row].weights {
+                Some(weights) => weights.next(bytes),
+                None => (turn + part) % count,
+            };
+            self.post_to(now, first + one, Waiting { bytes, ..message }, 0, shared, agenda, post);
         }
-        self.from[row].turn = (turn + 1) % count;
-        self.post_to(now, first + turn, message, 0, shared, agenda, post);
     }
 
     /// The queue pairs of a connection carry these shares from now on, or even ones: of what is posted then.

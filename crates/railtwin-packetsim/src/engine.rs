@@ -11,6 +11,7 @@ use railtwin_units::SimTime;
 use crate::agenda::NEVER;
 use crate::changes::Changes;
 use crate::congestion::{Control, Controlled, with_control};
+use crate::connection::parts_of_messages;
 use crate::counters::weigh;
 use crate::host::Shared;
 use crate::levels::Levels;
@@ -233,6 +234,7 @@ fn shared<'a>(
         jobs: lowering.connections().iter().map(|one| one.job).collect(),
         first_of: lowering.connections().iter().map(|one| one.first).collect(),
         queue_pairs_of: lowering.connections().iter().map(|one| one.count).collect(),
+        parts: parts_of_messages(case, lowering.connections()),
         connection_slots,
         leg_slots,
         selective: packets.is_selective(case.routing.balancer),

@@ -131,6 +131,8 @@ pub struct Shared<'a> {
     pub first_of: Vec<u32>,
     /// Queue pairs of each connection.
     pub queue_pairs_of: Vec<u32>,
+    /// Parts of a message of each connection.
+    pub parts: Vec<u32>,
     /// Row of each connection among those of its source host and of its target host.
     pub connection_slots: Vec<[u32; 2]>,
     /// Row of each leg among those that begin at its source host, and that end at its target host.
@@ -205,8 +207,9 @@ impl Shared<'_> {
     }
 
     /// Parts of a message of a connection.
+    #[inline]
     pub fn parts_of(&self, connection: u32) -> u32 {
-        if self.splits() { self.queue_pairs_of[connection as usize] } else { 1 }
+        self.parts[connection as usize]
     }
 }
 
@@ -439,9 +442,14 @@ impl<C: Control> Host<C> {
 }
 
 impl<C: Control> Host<C> {
-    /// Opens a connection from here: its senders are the next `count` from `first` on.
-    pub fn connect_from(&mut self, first: u32, count: u32, cleared: u32, slots: Option<Box<SendSlots>>) {
-        self.from.push(Connection { first, count, cleared, slots, ..Connection::default() });
+    /// Opens a connection from here: its senders are the next `count` from `first` on, and a message has so many parts.
+    pub fn connect_from(
+        &mut self,
+        (first, count, parts): (u32, u32, u32),
+        cleared: u32,
+        slots: Option<Box<SendSlots>>,
+    ) {
+        self.from.push(Connection { first, count, parts, cleared, slots, ..Connection::default() });
     }
 
     /// Opens a connection to here, whose clearances go back by `queue_pair`.

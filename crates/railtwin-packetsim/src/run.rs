@@ -123,11 +123,16 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let routing = &network.case.routing;
         let slots = || Box::new(SendSlots::new(routing.slots, routing.order_of_slots()));
         let mut queue_pair = 0;
-        for &count in &shared.queue_pairs_of {
+        for (connection, &count) in (0..).zip(&shared.queue_pairs_of) {
+            let parts = shared.parts_of(connection);
             let [source, target] =
                 network.ends[queue_pair as usize].map(|nic| fabric.host_of(nic).map_or(0, |h| h.0));
             let first = shared.slots[queue_pair as usize][0];
-            self.host(shared, source).connect_from(first, count, cleared, routing.is_dynamic().then(slots));
+            self.host(shared, source).connect_from(
+                (first, count, parts),
+                cleared,
+                routing.is_dynamic().then(slots),
+            );
             self.host(shared, target).connect_to(queue_pair);
             for _ in 0..count {
                 self.host(shared, source).add_sender(shared, queue_pair);

@@ -1,9 +1,10 @@
 //! What a result rests on and the scenario need not say: the efficiency of computation, and the defaults that decide.
 //!
 //! A value that is written and equals its default is told all the same: the answer rests on it either way.
+use railtwin_engine::packet::Packets;
 use railtwin_engine::{Reaction, Transport};
 use railtwin_fabric::HostModel;
-use railtwin_scenario::{FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload, host_caps};
+use railtwin_scenario::{EngineName, FabricSpec, HostSpec, JobSpec, RecipeSpec, Work, Workload, host_caps};
 use railtwin_store::{Figure, RunInfo};
 use railtwin_workload::models::Transformer;
 use railtwin_workload::{Algorithm, Collective, Recompute};
@@ -48,10 +49,22 @@ pub fn assumed(resolved: &Resolved) -> Vec<String> {
     if let Some(model) = model.filter(|_| scenario.jobs.iter().any(collective)) {
         all.extend(of_caps(model, host.and_then(|host| host.caps.as_deref())));
     }
+    all.extend(of_starts(resolved));
     if !scenario.faults.is_empty() || scenario.failures.is_some() {
         all.extend(of_faults(resolved));
     }
     all
+}
+
+/// How far apart hosts begin a job, which packets alone have; none where the text says it, or no library runs a job.
+fn of_starts(resolved: &Resolved) -> Option<String> {
+    let (scenario, packets) = (&resolved.scenario, &resolved.case.packets);
+    let mut jobs = 0..resolved.case.work.jobs.len() as u32;
+    let is_drawn = scenario.engine == EngineName::Packet
+        && packets.keys.start_jitter == Packets::default().start_jitter
+        && jobs.any(|job| packets.has_library(job));
+    is_drawn
+        .then(|| format!("hosts begin a job up to {} apart (packet.start_jitter)", packets.keys.start_jitter))
 }
 
 /// Whose costs of collectives hold, where the text does not say; none where there are none to have.

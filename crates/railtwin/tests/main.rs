@@ -55,5 +55,6 @@ mod since;
 mod storage;
 mod telemetry;
 mod tenants;
+mod two_ports;
 mod watchdog;
 mod wiring;

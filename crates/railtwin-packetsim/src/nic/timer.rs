@@ -11,16 +11,20 @@ use crate::post::Post;
 impl<C: Control> Host<C> {
     /// What a timer that ran out means for a job whose packets have had no answer since a time; whether that is its end.
     ///
-    /// `port` is that by which the queue pair sends.
+    /// `port` is that by which the queue pair sends; `outcome` has with it whether the timer had no retries to count.
     pub(crate) fn ran_out(
         &mut self,
         now: u64,
         (job, since): (u32, u64),
         port: Option<u16>,
-        outcome: TimedOut,
+        (outcome, is_first): (TimedOut, bool),
     ) -> bool {
         match outcome {
             TimedOut::Dies => {
+                // Without a retry nothing has told yet that it waits.
+                if is_first {
+                    self.words.push((since, Word::Incident(IncidentKind::Stalled(job))));
+                }
                 self.words.push((now, Word::Incident(IncidentKind::Halted(job))));
                 return true;
             }
@@ -86,7 +90,7 @@ impl<C: Control> Host<C> {
         let outcome = sender.tries.time_out(SimTime::from_ps(now), transport);
         sender.armed = outcome != TimedOut::Dies;
         let port = self.senders[row].start.map(|start| start.port);
-        if self.ran_out(now, (job, since), port, outcome) {
+        if self.ran_out(now, (job, since), port, (outcome, transport.retry_count == 0)) {
             return;
         }
         let sender = &mut self.senders[row];
