@@ -142,9 +142,13 @@ impl Program {
         let connections: Vec<Option<u32>> = connections.collect();
         let keys = &case.packets.keys;
         let job = case.work.jobs.partition_point(|job| job.first_pattern as usize <= pattern) - 1;
-        let waits = keys.clear_to_send && case.packets.has_library(job as u32);
+        let has_library = case.packets.has_library(job as u32);
+        let waits = keys.clear_to_send && has_library;
         for (number, bundle) in (0..).zip(&shape.bundles) {
-            let course = course(shape, bundle);
+            let mut course = course(shape, bundle);
+            if !has_library && course.cut == Cut::Peers {
+                course.cut = Cut::Messages;
+            }
             let cap = lowering.cap_of(pattern) * bundle.bus_share;
             // A cap is of what GPUs and NVSwitch of a host do; a bundle without them is held where it leaves.
             let outside = |edge: &Edge| matches!(edge, Edge::Network { .. });

@@ -332,7 +332,7 @@ impl Worker {
                 waits_for_cap: false,
                 metered: match spec.way {
                     Way::Network(_) => false,
-                    Way::Inside(..) => spec.cap.is_some() || spec.cut != Cut::Messages,
+                    Way::Inside(..) => spec.cap.is_some() || !matches!(spec.cut, Cut::Messages | Cut::Peers),
                     Way::Pcie(_) => true,
                 },
                 under_way: 0,

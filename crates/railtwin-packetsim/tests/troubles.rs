@@ -156,7 +156,7 @@ fn a_job_that_is_dead_does_not_move_again() {
     case.transport = Transport { timeout: 0, retry_count: 0, ..QUICK };
     let log = PacketEngine::default().run(&case, 0);
     let incidents: Vec<_> = log.incidents.iter().map(|one| (one.at.ps(), one.kind)).collect();
-    assert_eq!(incidents, [(4_096_000, IncidentKind::Halted(0))]);
+    assert_eq!(incidents, [(0, IncidentKind::Stalled(0)), (4_096_000, IncidentKind::Halted(0))]);
 }
 
 #[test]

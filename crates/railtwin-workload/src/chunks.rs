@@ -5,6 +5,8 @@
 //! Sizes are those of `calcCollChunking` in NCCL's enqueue.cc (2.24), for the tree those of `computeColl` (2.4 to 2.18),
 //! with the buffer of 4 MiB in eight slots.
 
+/// Chunk of a send to one peer over the network (NCCL_P2P_NET_CHUNKSIZE).
+const PEER_CHUNK: u64 = 128 << 10;
 /// Slots of a channel's buffer (NCCL_STEPS): each holds a chunk.
 const SLOTS: u64 = 8;
 /// A slot of 4 MiB (NCCL_BUFFSIZE).
@@ -22,6 +24,8 @@ pub enum Cut {
     /// Messages alone: a stage is gone through once.
     #[default]
     Messages,
+    /// Chunks of a library's sends from peer to peer: all-to-all, send and receive.
+    Peers,
     /// Chunks of a tree over all GPUs.
     Tree {
         /// Channels that share the operation.
@@ -61,6 +65,7 @@ impl Cut {
         };
         let chunk = match self {
             Self::Messages => return None,
+            Self::Peers => PEER_CHUNK,
             Self::Tree { channels, depth } => {
                 let own = bytes / u64::from(channels.max(1));
                 let mut chunk = SLOT;
@@ -93,7 +98,7 @@ impl Cut {
     /// A ring has no need of it: it waits for what comes round.
     pub fn slots(self, bytes: u64, message: u64) -> Option<u64> {
         let slots = match self {
-            Self::Messages | Self::Switch { .. } => return None,
+            Self::Messages | Self::Peers | Self::Switch { .. } => return None,
             Self::Tree { .. } => SLOTS,
             // Half of the channels for each of both trees.
             Self::SwitchTree { .. } => SLOTS * SWITCH_CHANNELS / 2,
@@ -136,6 +141,12 @@ mod tests {
         }
         assert_eq!(tree.piece(1 << 30, 4_096), 4_096, "no piece is more than a message");
         assert_eq!(Cut::Messages.piece(1 << 40, 1 << 19), 1 << 19);
+        assert_eq!(Cut::Peers.piece(1 << 40, 1 << 19), 128 << 10);
+        assert_eq!(
+            Cut::Peers.slots(1 << 40, 1 << 19),
+            None,
+            "its receiver clears it as it clears any message"
+        );
     }
 
     #[test]

@@ -77,7 +77,8 @@ impl Course {
 ///   In rounds: a later one is summed in NVSwitches while an earlier one is among hosts.
 /// * Parallel aggregated trees: an edge waits for all that earlier steps brought to where it begins, of each the same
 ///   share: NCCL goes through all steps with what its buffer holds, then with the next.
-/// * All else is free, but for a Network edge that waits for its relays.
+/// * All else is free, but for a Network edge that waits for its relays: sends from peer to peer, which a library cuts
+///   into chunks of its own ([`Cut::Peers`]).
 pub fn course(shape: &Shape, bundle: &Bundle) -> Course {
     let edges = shape.edges_of(bundle);
     let in_switch = edges.iter().filter(|edge| matches!(edge, Edge::InSwitch { .. })).count() as u32;
@@ -93,7 +94,7 @@ pub fn course(shape: &Shape, bundle: &Bundle) -> Course {
             let channels = (1.0 / bundle.volume).round() as u32;
             (tree(edges), Cut::Tree { channels, depth: bundle.stages / 2 })
         }
-        (0, false) => (relays(edges), Cut::Messages),
+        (0, false) => (relays(edges), Cut::Peers),
         (hops, true) => (switch_ring(edges, hops), Cut::Switch { heads: heads(hops), hosts: hops }),
         (hops, false) => (ring(edges, bundle.stages, hops), Cut::Messages),
     };

@@ -17,6 +17,7 @@ mod declared;
 mod determinism;
 mod diagnose;
 mod diagnosed_page;
+mod differential;
 mod dumps;
 mod ends;
 mod engines_agree;
