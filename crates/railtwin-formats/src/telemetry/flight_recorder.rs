@@ -1,17 +1,21 @@
 //! PyTorch Flight Recorder: the last operations of one rank's process groups, as JSON or as a pickle of plain data.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::input;
-use super::json::{Node, Place, parse};
+use super::json::{Node, Place, syntax};
 use super::names::{data_type, is_named_by_rank, operation_kind, ranks_of_path};
-use super::pickle::{decode_pickle, is_pickle, runs_something};
+use super::pickle::{Pickle, is_pickle, runs_something};
 use super::skipped::Skipped;
+use super::tree::{Tree, each_item, skim};
 use super::watchdog;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
 const FORMAT: &str = "PyTorch Flight Recorder";
+/// The list of its operations.
+const ENTRIES: &str = "entries";
 
 /// The dump of one rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,6 +159,43 @@ pub(crate) fn refused_pickle(source_name: &str, bytes: &[u8]) -> FormatError {
     }
 }
 
+/// A dump of which the entries, of which there may be many, are read one at a time.
+enum Document<'a> {
+    Json { source: &'a str, text: Cow<'a, str> },
+    Pickle(Box<Pickle<'a>>),
+}
+
+impl<'a> Document<'a> {
+    /// Reads all but the entries, which are checked.
+    fn of(source: &'a str, plain: &'a [u8]) -> Result<Self, FormatError> {
+        if is_pickle(plain) {
+            return Ok(Self::Pickle(Box::new(Pickle::read(source, plain)?)));
+        }
+        Ok(Self::Json { source, text: input::lossy(FORMAT, source, plain)? })
+    }
+
+    fn head(&self) -> Result<Tree<'_>, FormatError> {
+        match self {
+            Self::Json { source, text } => skim(text, ENTRIES).map_err(|error| not_json(source, &error)),
+            Self::Pickle(pickle) => pickle.head(ENTRIES),
+        }
+    }
+
+    /// Hands out the entries, one at a time with its number.
+    fn each_entry(&self, head: &Tree, take: &mut dyn FnMut(usize, &Tree)) -> Result<(), FormatError> {
+        match self {
+            Self::Json { source, text } => {
+                each_item(text, ENTRIES, head, take).map_err(|error| not_json(source, &error))
+            }
+            Self::Pickle(pickle) => pickle.each_item(ENTRIES, take),
+        }
+    }
+}
+
+fn not_json(source: &str, error: &serde_json::Error) -> FormatError {
+    syntax(FORMAT, source, error.line() as u64, error)
+}
+
 impl FlightRecorderDump {
     /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else
     /// the file's own `rank`, else what the name of the file says (`…rank_3.json`, `nccl_trace_3`), that of its folder
@@ -168,12 +209,10 @@ impl FlightRecorderDump {
         if is_archive(&plain) {
             return Err(pickle_error(source_name));
         }
-        let value = if is_pickle(&plain) {
-            decode_pickle(source_name, &plain)?
-        } else {
-            parse(FORMAT, source_name, &input::lossy(FORMAT, source_name, bytes)?)?
-        };
-        let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
+        let document = Document::of(source_name, &plain)?;
+        let value = document.head()?;
+        let place = Place { format: FORMAT, source: source_name, line: None };
+        let root = Node::root(place, &value);
         let version = root.need("version")?;
         let number = version.text_or_number()?;
         if number != "2" && !number.starts_with("2.") {
@@ -219,10 +258,13 @@ impl FlightRecorderDump {
         }
         match root.get("entries") {
             Some(entries) => {
-                let nodes = entries.items()?;
+                entries.items()?;
                 let mut gaps = Vec::new();
-                for node in &nodes {
-                    let entry = dump.entry(node, &mut rows);
+                let mut records = Vec::new();
+                document.each_entry(&value, &mut |at, value| {
+                    let node = Node::at(place, format!("{ENTRIES}[{at}]"), value);
+                    records.push(node.get("record_id").and_then(|record| record.u64().ok()));
+                    let entry = dump.entry(&node, &mut rows);
                     match dump.skipped.keep(entry) {
                         Some(entry) => {
                             if let Some(Ok(number)) = node.get("pg_id").map(|node| node.text_or_number()) {
@@ -236,20 +278,18 @@ impl FlightRecorderDump {
                                 .get("state")
                                 .is_some_and(|state| state.text().is_ok_and(|state| state == "completed"));
                         }
-                        None => gaps.push((dump.entries.len(), group_and_number(node, &rows))),
+                        None => gaps.push((dump.entries.len(), group_and_number(&node, &rows))),
                     }
-                }
+                })?;
                 if let Some(error) = dump.skipped.all().filter(|_| dump.entries.is_empty()) {
                     return Err(error);
                 }
                 dump.unsure |= gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
                 // Records are numbered from 0 on; a ring loses the first. A dump without entries may be one of what is open.
-                let told =
-                    nodes.iter().map(|node| node.get("record_id").and_then(|record| record.u64().ok()));
-                let told: BTreeSet<Option<u64>> = told.collect();
-                let is_first_to_last = told.iter().zip(0..).all(|(told, at)| *told == Some(at));
-                let is_each = !told.is_empty() && told.len() == nodes.len();
-                dump.is_whole = is_first_to_last && is_each && dump.skipped.count() == 0;
+                records.sort_unstable();
+                let is_each =
+                    !records.is_empty() && records.iter().zip(0..).all(|(told, at)| *told == Some(at));
+                dump.is_whole = is_each && dump.skipped.count() == 0;
             }
             None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
         }

@@ -10,6 +10,9 @@ use crate::error::FormatError;
 /// First two bytes of a gzip stream (RFC 1952, section 2.3.1).
 pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// Byte-order mark.
+const MARK: char = '\u{feff}';
+
 /// Most bytes that a file may have after decompression: 4 GiB.
 const BYTES_MAX: u64 = 4 << 30;
 
@@ -55,10 +58,23 @@ pub(crate) fn head(bytes: &[u8], bytes_max: usize) -> Cow<'_, [u8]> {
 
 /// Text of a file of many records, gzip and byte-order mark taken off: what is not UTF-8 becomes `\u{fffd}`, so that the
 /// record that it stands in is wrong and not the whole file ([`is_whole`]).
-pub(crate) fn lossy(format: &'static str, source_name: &str, bytes: &[u8]) -> Result<String, FormatError> {
-    let bytes = plain(format, source_name, bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
+pub(crate) fn lossy<'a>(
+    format: &'static str,
+    source_name: &str,
+    bytes: &'a [u8],
+) -> Result<Cow<'a, str>, FormatError> {
+    let text = match plain(format, source_name, bytes)? {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        }),
+    };
+    Ok(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.strip_prefix(MARK).unwrap_or(text)),
+        Cow::Owned(text) if text.starts_with(MARK) => Cow::Owned(text[MARK.len_utf8()..].to_owned()),
+        owned => owned,
+    })
 }
 
 /// Whether a piece of such text was UTF-8.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::OperationShape;
-use serde_json::Value;
 
 use super::builder::Builder;
 use super::json::{Node, Place, syntax};
 use super::names::operation_kind;
 use super::skipped::Skipped;
+use super::tree::Tree;
 use super::{Telemetry, Times, input};
 use crate::error::FormatError;
 
@@ -106,7 +106,7 @@ impl InspectorDump {
         let margin = blank_bytes(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
         let mut base = 0;
         'anew: while base < text.len() {
-            let mut documents = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Value>();
+            let mut documents = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Tree>();
             loop {
                 let from = base + documents.byte_offset();
                 let Some(document) = documents.next() else { break 'anew };
@@ -174,7 +174,7 @@ impl InspectorDump {
                 }
             }
             let all = match performance.value() {
-                Value::Array(_) => self.skipped.keep(performance.items()).unwrap_or_default(),
+                Tree::List(_) => self.skipped.keep(performance.items()).unwrap_or_default(),
                 _ => vec![performance],
             };
             for one in all {

@@ -1,8 +1,9 @@
 //! JSON with a path: errors name the line or the field, the value and what would be accepted.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::input;
+use super::tree::Tree;
 use crate::error::FormatError;
 
 /// A value, and where it stands.
@@ -10,7 +11,7 @@ use crate::error::FormatError;
 pub(crate) struct Node<'a> {
     place: Place<'a>,
     path: String,
-    value: &'a Value,
+    value: &'a Tree<'a>,
 }
 
 /// Which file, and which line where lines are documents.
@@ -33,7 +34,7 @@ impl Place<'_> {
 }
 
 /// Reads one document; errors name the line.
-pub(crate) fn parse(format: &'static str, source: &str, text: &str) -> Result<Value, FormatError> {
+pub(crate) fn parse<'a>(format: &'static str, source: &str, text: &'a str) -> Result<Tree<'a>, FormatError> {
     serde_json::from_str(text).map_err(|error| syntax(format, source, error.line() as u64, &error))
 }
 
@@ -58,11 +59,16 @@ pub(crate) fn syntax(
 }
 
 impl<'a> Node<'a> {
-    pub(crate) fn root(place: Place<'a>, value: &'a Value) -> Self {
+    pub(crate) fn root(place: Place<'a>, value: &'a Tree<'a>) -> Self {
         Self { place, path: String::new(), value }
     }
 
-    pub(crate) fn value(&self) -> &'a Value {
+    /// A value that stands at `path`.
+    pub(crate) fn at(place: Place<'a>, path: String, value: &'a Tree<'a>) -> Self {
+        Self { place, path, value }
+    }
+
+    pub(crate) fn value(&self) -> &'a Tree<'a> {
         self.value
     }
 
@@ -82,18 +88,25 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn items(&self) -> Result<Vec<Node<'a>>, FormatError> {
-        let list = self.value.as_array().ok_or_else(|| self.error("is not a list", "write [ ... ]"))?;
+        let list = self.value.as_list().ok_or_else(|| self.error("is not a list", "write [ ... ]"))?;
         let item = |(at, value)| Node { place: self.place, path: format!("{}[{at}]", self.path), value };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
-    /// Members of an object in their order.
+    /// Members of an object in their order; of a key that stands there twice the last value, in the place of the first.
     pub(crate) fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, FormatError> {
-        let map = self.value.as_object().ok_or_else(|| self.error("is not an object", "write { ... }"))?;
-        let member = |(key, value): (&'a String, &'a Value)| {
-            (key.as_str(), Node { place: self.place, path: format!("{}.{key}", self.path), value })
-        };
-        Ok(map.iter().map(member).collect())
+        let pairs = self.value.as_dict().ok_or_else(|| self.error("is not an object", "write { ... }"))?;
+        let mut rows: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut members: Vec<(&str, Node<'a>)> = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            let row = *rows.entry(key).or_insert(members.len());
+            match members.get_mut(row) {
+                Some((_, node)) => node.value = value,
+                None => members
+                    .push((key, Node { place: self.place, path: format!("{}.{key}", self.path), value })),
+            }
+        }
+        Ok(members)
     }
 
     /// A whole number from 0 up, perhaps written as a float or as text.
@@ -102,8 +115,8 @@ impl<'a> Node<'a> {
             (value >= 0.0 && value < u64::MAX as f64 && value.fract() == 0.0).then_some(value as u64)
         };
         let found = match self.value {
-            Value::Number(number) => number.as_u64().or_else(|| number.as_f64().and_then(float)),
-            Value::String(text) => text.trim().parse().ok(),
+            Tree::Number(number) => number.as_u64().or_else(|| number.as_f64().and_then(float)),
+            Tree::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
         found.ok_or_else(|| self.error("is not a whole number", "write a number from 0 to 2^64-1"))
@@ -118,8 +131,8 @@ impl<'a> Node<'a> {
     /// A finite number.
     pub(crate) fn f64(&self) -> Result<f64, FormatError> {
         let found = match self.value {
-            Value::Number(number) => number.as_f64(),
-            Value::String(text) => text.trim().parse().ok(),
+            Tree::Number(number) => number.as_f64(),
+            Tree::Text(text) => text.trim().parse().ok(),
             _ => None,
         };
         let found = found.filter(|value: &f64| value.is_finite());
@@ -128,9 +141,9 @@ impl<'a> Node<'a> {
 
     pub(crate) fn bool(&self) -> Result<bool, FormatError> {
         match self.value {
-            Value::Bool(value) => Ok(*value),
-            Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
-            Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
+            Tree::Bool(value) => Ok(*value),
+            Tree::Number(number) if number.as_u64() == Some(0) => Ok(false),
+            Tree::Number(number) if number.as_u64() == Some(1) => Ok(true),
             _ => Err(self.error("is neither true nor false", "write true or false")),
         }
     }
@@ -153,11 +166,11 @@ impl<'a> Node<'a> {
     /// Text, or a number as text: ids are written both ways.
     pub(crate) fn text_or_number(&self) -> Result<String, FormatError> {
         match self.value {
-            Value::String(text) => {
+            Tree::Text(text) => {
                 self.whole(text)?;
-                Ok(text.clone())
+                Ok(text.clone().into_owned())
             }
-            Value::Number(number) => Ok(number.to_string()),
+            Tree::Number(number) => Ok(number.to_string()),
             _ => Err(self.error("is neither text nor a number", "write \"...\" or a number")),
         }
     }
@@ -166,12 +179,12 @@ impl<'a> Node<'a> {
     pub(crate) fn ranks(&self) -> Result<Vec<u32>, FormatError> {
         let wrong = || self.error("is not a list of ranks", "write [0, 1]");
         match self.value {
-            Value::String(text) => {
+            Tree::Text(text) => {
                 let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
                 let parts = inner.split(',').map(str::trim).filter(|part| !part.is_empty());
                 parts.map(|part| part.parse().map_err(|_| wrong())).collect()
             }
-            Value::Array(_) => self.items()?.iter().map(Node::u32).collect(),
+            Tree::List(_) => self.items()?.iter().map(Node::u32).collect(),
             _ => Err(wrong()),
         }
     }
@@ -179,10 +192,10 @@ impl<'a> Node<'a> {
     /// An error about this value.
     pub(crate) fn error(&self, problem: impl Into<String>, accepted: impl Into<String>) -> FormatError {
         let found = match self.value {
-            Value::String(text) => text.clone(),
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "an object".to_owned(),
-            other => other.to_string(),
+            Tree::Text(text) => text.clone().into_owned(),
+            Tree::List(_) => "a list".to_owned(),
+            Tree::Dict(_) => "an object".to_owned(),
+            other => other.scalar(),
         };
         let made = self.place.error(problem, accepted).found(&found);
         if self.path.is_empty() { made } else { made.field(self.path.clone()) }

@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::OperationShape;
-use serde_json::Value;
 
 use super::builder::Builder;
-use super::json::{Node, Place, parse};
+use super::json::{Node, Place, syntax};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
 use super::skipped::Skipped;
+use super::tree::{Tree, each_item, skim};
 use super::{Telemetry, Times, input, notes_on_repeats};
 use crate::error::FormatError;
 
 /// Name of this format in errors.
 const FORMAT: &str = "Kineto trace";
+/// The list of its events.
+const EVENTS: &str = "traceEvents";
 
 /// The trace of one rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,8 +92,11 @@ impl KinetoTrace {
     /// wrong fields is skipped.
     pub fn parse(source_name: &str, bytes: &[u8], rank: Option<u32>) -> Result<Self, FormatError> {
         let text = input::lossy(FORMAT, source_name, bytes)?;
-        let value = parse(FORMAT, source_name, &text)?;
-        let root = Node::root(Place { format: FORMAT, source: source_name, line: None }, &value);
+        let not_json = |error: serde_json::Error| syntax(FORMAT, source_name, error.line() as u64, &error);
+        // Events are read one at a time: a trace has millions of them.
+        let value = skim(&text, EVENTS).map_err(not_json)?;
+        let place = Place { format: FORMAT, source: source_name, line: None };
+        let root = Node::root(place, &value);
         let own = root.get("distributedInfo");
         let of_own = |key: &str| own.as_ref().and_then(|own| own.get(key));
         let mut reading = Reading::default();
@@ -105,17 +110,25 @@ impl KinetoTrace {
         // Without its base all times of the trace would be of another clock: this one is not left out.
         reading.base =
             root.get("baseTimeNanoseconds").map(|node| node.u64()).transpose()?.unwrap_or_default();
-        let events = match &value {
-            Value::Array(_) => root.clone(),
-            _ => root.need("traceEvents")?,
+        let path = match value.is_list() {
+            true => "",
+            false => {
+                root.need(EVENTS)?.items()?;
+                EVENTS
+            }
         };
-        for event in events.items()? {
-            let read = reading.event(&event);
+        each_item(&text, EVENTS, &value, &mut |at, event| {
+            if !reading.is_read(event) {
+                return;
+            }
+            let node = Node::at(place, format!("{path}[{at}]"), event);
+            let read = reading.event(&node);
             if reading.skipped.keep(read).is_none() {
-                let name = event.value().get("name").and_then(Value::as_str).unwrap_or_default();
+                let name = event.get("name").and_then(Tree::as_str).unwrap_or_default();
                 reading.gaps |= is_nccl(name);
             }
-        }
+        })
+        .map_err(not_json)?;
         let none = reading.kernels.is_empty() && reading.compute.kernels == 0;
         match reading.skipped.all().filter(|_| none) {
             Some(error) => Err(error),
@@ -139,16 +152,19 @@ struct Reading {
 }
 
 impl Reading {
-    fn event(&mut self, event: &Node) -> Result<(), FormatError> {
-        let text = |key: &str| event.value().get(key).and_then(Value::as_str).unwrap_or_default();
-        let (category, name) = (text("cat"), text("name"));
-        if category == "user_annotation" && name.starts_with("nccl:") {
+    /// Counts a call of NCCL; whether an event is a kernel, of which more is to be read.
+    fn is_read(&mut self, event: &Tree) -> bool {
+        let text = |key: &str| event.get(key).and_then(Tree::as_str).unwrap_or_default();
+        let category = text("cat");
+        if category == "user_annotation" && text("name").starts_with("nccl:") {
             self.annotations += 1;
         }
         // Old traces write "Kernel".
-        if text("ph") != "X" || !category.eq_ignore_ascii_case("kernel") {
-            return Ok(());
-        }
+        category.eq_ignore_ascii_case("kernel") && text("ph") == "X"
+    }
+
+    fn event(&mut self, event: &Node) -> Result<(), FormatError> {
+        let name = event.value().get("name").and_then(Tree::as_str).unwrap_or_default();
         let time = |key: &str| -> Result<f64, FormatError> {
             let node = event.need(key)?;
             let value = node.f64()?;

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use railtwin_records::NeighborInfo;
-use serde_json::Value;
 
 use super::json::{Node, Place, parse};
 use super::names::file_name;
 use super::skipped::Skipped;
+use super::tree::Tree;
 use super::{Hints, input};
 use crate::error::FormatError;
 
@@ -117,7 +117,7 @@ pub fn parse_lldp(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Lldp
 /// The one, or the first of a list.
 fn first<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     match node.value() {
-        Value::Array(_) => node.items().ok()?.into_iter().next(),
+        Tree::List(_) => node.items().ok()?.into_iter().next(),
         _ => Some(node.clone()),
     }
 }
@@ -125,14 +125,14 @@ fn first<'a>(node: &Node<'a>) -> Option<Node<'a>> {
 /// A text, or the `value` of an object, or that of the first of a list.
 fn value_of(node: &Node<'_>) -> Option<String> {
     let one = first(node)?;
-    let of = if one.value().is_object() { one.get("value")? } else { one };
+    let of = if one.value().is_dict() { one.get("value")? } else { one };
     of.text_or_number().ok().filter(|text| !text.trim().is_empty())
 }
 
 fn read_json(root: &Node<'_>, device: &str, told: &mut LldpNeighbors) -> Result<(), FormatError> {
     let Some(lldp) = first(&root.need("lldp")?) else { return Ok(()) };
     let Some(ports) = lldp.get("interface") else { return Ok(()) };
-    let items = if ports.value().is_array() { ports.items()? } else { vec![ports] };
+    let items = if ports.value().is_list() { ports.items()? } else { vec![ports] };
     for item in items {
         // A name as the key of what it names, or beside it.
         let named = item.get("name").filter(|_| item.get("chassis").is_some() || item.get("port").is_some());
@@ -176,7 +176,7 @@ fn neighbor_of(node: &Node<'_>) -> Result<(String, String), FormatError> {
     let id = chassis.get("id").as_ref().and_then(value_of);
     let by_key = || {
         let (name, inner) = chassis.members().ok()?.into_iter().next()?;
-        (inner.value().is_object() && input::is_whole(name)).then(|| name.to_owned())
+        (inner.value().is_dict() && input::is_whole(name)).then(|| name.to_owned())
     };
     let name = match chassis.get("name").as_ref().and_then(value_of) {
         Some(name) => Some(name),

@@ -76,6 +76,7 @@ mod skipped;
 mod steps;
 mod sysfs;
 mod tcp_info;
+mod tree;
 mod watchdog;
 mod xpu_timer;
 

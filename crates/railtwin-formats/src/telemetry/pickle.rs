@@ -9,8 +9,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Number, Value};
+use serde_json::Number;
 
+use super::tree::Tree;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -37,28 +38,78 @@ pub(crate) fn is_pickle(bytes: &[u8]) -> bool {
 
 /// A value on the stack; containers hold rows of the arena.
 #[derive(Debug)]
-enum Cell {
-    Plain(Value),
+enum Cell<'a> {
+    Plain(Tree<'a>),
     List(Vec<usize>),
     Dict(Vec<(usize, usize)>),
 }
 
-/// The tree that a pickle of plain data holds: tuples and sets are lists, keys that are numbers are text.
-///
-/// # Errors
-/// With the byte: an opcode that would import, call or build, by its name; one that is not known; a pickle that ends early
-/// or takes from an empty stack; what is nested deeper than [`DEPTH_MAX`] or in a circle, takes more than [`BYTES_MAX`], or
-/// unfolds to too much.
-pub(crate) fn decode_pickle(source_name: &str, bytes: &[u8]) -> Result<Value, FormatError> {
-    decode_within(source_name, bytes, BYTES_MAX)
+/// What a pickle of plain data holds: tuples and sets are lists, keys that are numbers are text.
+pub(crate) struct Pickle<'a> {
+    machine: Machine<'a>,
+    root: usize,
 }
 
-/// The same within so much memory.
-fn decode_within(source_name: &str, bytes: &[u8], memory: usize) -> Result<Value, FormatError> {
-    let mut machine = Machine::new(source_name, bytes, memory);
-    let root = machine.run()?;
-    let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE).min(VALUES_MAX);
-    machine.unfold(root, 0, &mut left)
+impl<'a> Pickle<'a> {
+    /// Works a pickle off. What it holds is written out by [`Self::head`] and [`Self::each_item`].
+    ///
+    /// # Errors
+    /// With the byte: an opcode that would import, call or build, by its name; one that is not known; a pickle that ends early
+    /// or takes from an empty stack; what is nested deeper than [`DEPTH_MAX`] or in a circle, takes more than [`BYTES_MAX`],
+    /// or unfolds to too much.
+    pub(crate) fn read(source_name: &'a str, bytes: &'a [u8]) -> Result<Self, FormatError> {
+        Self::read_within(source_name, bytes, BYTES_MAX)
+    }
+
+    /// The same within so much memory.
+    fn read_within(source_name: &'a str, bytes: &'a [u8], memory: usize) -> Result<Self, FormatError> {
+        let mut machine = Machine::new(source_name, bytes, memory);
+        let root = machine.run()?;
+        let mut left = bytes.len().saturating_mul(VALUES_PER_BYTE).min(VALUES_MAX);
+        machine.measure(root, 0, &mut left)?;
+        Ok(Self { machine, root })
+    }
+
+    /// The row of the list of that key.
+    fn list(&self, key: &str) -> Option<&[usize]> {
+        let Cell::Dict(pairs) = &self.machine.arena[self.root] else { return None };
+        let is_it = |row: usize| self.machine.key(row).is_ok_and(|known| known == key);
+        let (_, value) = pairs.iter().rfind(|(known, _)| is_it(*known))?;
+        if let Cell::List(items) = &self.machine.arena[*value] { Some(items) } else { None }
+    }
+
+    /// The tree without the items of the list of that key, which is there and empty.
+    ///
+    /// # Errors
+    /// None: what is wrong [`Self::read`] says.
+    pub(crate) fn head(&self, key: &str) -> Result<Tree<'a>, FormatError> {
+        let Cell::Dict(pairs) = &self.machine.arena[self.root] else { return self.machine.unfold(self.root) };
+        let mut dict = Vec::with_capacity(pairs.len());
+        for &(known, value) in pairs {
+            let known = self.machine.key(known)?;
+            let tree = match &self.machine.arena[value] {
+                Cell::List(_) if known == key => Tree::List(Vec::new()),
+                _ => self.machine.unfold(value)?,
+            };
+            dict.push((known, tree));
+        }
+        Ok(Tree::Dict(dict))
+    }
+
+    /// Hands out the items of that list, one at a time with its number.
+    ///
+    /// # Errors
+    /// None: what is wrong [`Self::read`] says.
+    pub(crate) fn each_item(
+        &self,
+        key: &str,
+        take: &mut dyn FnMut(usize, &Tree<'a>),
+    ) -> Result<(), FormatError> {
+        for (at, &item) in self.list(key).unwrap_or_default().iter().enumerate() {
+            take(at, &self.machine.unfold(item)?);
+        }
+        Ok(())
+    }
 }
 
 /// The error for a pickle that would import, call or build something, with the name of what; none for one that does not, or
@@ -73,7 +124,7 @@ struct Machine<'a> {
     source: &'a str,
     bytes: &'a [u8],
     at: usize,
-    arena: Vec<Cell>,
+    arena: Vec<Cell<'a>>,
     stack: Vec<usize>,
     marks: Vec<usize>,
     memo: std::collections::BTreeMap<u64, usize>,
@@ -145,7 +196,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn push(&mut self, cell: Cell) -> Result<(), FormatError> {
+    fn push(&mut self, cell: Cell<'a>) -> Result<(), FormatError> {
         self.charge(size_of::<Cell>())?;
         self.arena.push(cell);
         self.point(self.arena.len() - 1)
@@ -158,10 +209,10 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn text(&mut self, bytes: &[u8]) -> Result<(), FormatError> {
+    fn text(&mut self, bytes: &'a [u8]) -> Result<(), FormatError> {
         // What is no UTF-8 becomes three bytes.
         self.charge(bytes.len().saturating_mul(3) + ALLOCATED)?;
-        self.push(Cell::Plain(Value::String(String::from_utf8_lossy(bytes).into_owned())))
+        self.push(Cell::Plain(Tree::Text(String::from_utf8_lossy(bytes))))
     }
 
     fn pop(&mut self) -> Result<usize, FormatError> {
@@ -237,16 +288,16 @@ impl<'a> Machine<'a> {
                     self.point(top)?;
                     self.point(top)?;
                 }
-                b'N' => self.push(Cell::Plain(Value::Null))?,
-                0x88 => self.push(Cell::Plain(Value::Bool(true)))?,
-                0x89 => self.push(Cell::Plain(Value::Bool(false)))?,
+                b'N' => self.push(Cell::Plain(Tree::Null))?,
+                0x88 => self.push(Cell::Plain(Tree::Bool(true)))?,
+                0x89 => self.push(Cell::Plain(Tree::Bool(false)))?,
                 b'K' | b'M' => {
                     let number = self.unsigned(if code == b'K' { 1 } else { 2 })?;
-                    self.push(Cell::Plain(number.into()))?;
+                    self.push(Cell::Plain(Tree::Number(number.into())))?;
                 }
                 b'J' => {
                     let number = self.unsigned(4)? as u32 as i32;
-                    self.push(Cell::Plain(number.into()))?;
+                    self.push(Cell::Plain(Tree::Number(number.into())))?;
                 }
                 0x8a | 0x8b => {
                     let number = self.counted(if code == 0x8a { 1 } else { 4 })?;
@@ -258,7 +309,7 @@ impl<'a> Machine<'a> {
                 b'G' => {
                     let bytes = self.take(8)?;
                     let number = f64::from_be_bytes(bytes.try_into().map_err(|_| self.short())?);
-                    self.push(Cell::Plain(Number::from_f64(number).map_or(Value::Null, Value::Number)))?;
+                    self.push(Cell::Plain(Number::from_f64(number).map_or(Tree::Null, Tree::Number)))?;
                 }
                 // Texts, and bytes, which dumps do not have, as text.
                 b'X' | b'T' | b'B' | b'U' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
@@ -366,7 +417,7 @@ impl<'a> Machine<'a> {
 
     fn name(&self, row: usize) -> Option<String> {
         match &self.arena[row] {
-            Cell::Plain(Value::String(text)) => Some(text.clone()),
+            Cell::Plain(Tree::Text(text)) => Some(text.clone().into_owned()),
             _ => None,
         }
     }
@@ -377,32 +428,49 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The tree below a row. What is shared is written out each time, as JSON would.
-    fn unfold(&self, row: usize, depth: usize, left: &mut usize) -> Result<Value, FormatError> {
+    /// A key as text.
+    fn key(&self, row: usize) -> Result<Cow<'a, str>, FormatError> {
+        match &self.arena[row] {
+            Cell::Plain(Tree::Text(text)) => Ok(text.clone()),
+            Cell::Plain(Tree::Number(number)) => Ok(Cow::Owned(number.to_string())),
+            _ => Err(self.wrong("a key is neither text nor a number")),
+        }
+    }
+
+    /// Takes all below a row from what may still be written out: what is shared counts each time.
+    fn measure(&self, row: usize, depth: usize, left: &mut usize) -> Result<(), FormatError> {
         if depth > DEPTH_MAX {
             return Err(self.wrong("it is nested too deeply, or in a circle"));
         }
-        let text = if let Cell::Plain(Value::String(text)) = &self.arena[row] { text.len() } else { 0 };
+        let text = if let Cell::Plain(Tree::Text(text)) = &self.arena[row] { text.len() } else { 0 };
         self.weigh(text, left)?;
+        match &self.arena[row] {
+            Cell::Plain(_) => {}
+            Cell::List(items) => {
+                for &item in items {
+                    self.measure(item, depth + 1, left)?;
+                }
+            }
+            Cell::Dict(pairs) => {
+                for &(key, value) in pairs {
+                    self.weigh(self.key(key)?.len(), left)?;
+                    self.measure(value, depth + 1, left)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tree below a row that was measured. What is shared is written out each time, as JSON would.
+    fn unfold(&self, row: usize) -> Result<Tree<'a>, FormatError> {
         Ok(match &self.arena[row] {
             Cell::Plain(value) => value.clone(),
             Cell::List(items) => {
-                let items = items.iter().map(|&item| self.unfold(item, depth + 1, left));
-                Value::Array(items.collect::<Result<_, _>>()?)
+                Tree::List(items.iter().map(|&item| self.unfold(item)).collect::<Result<_, _>>()?)
             }
             Cell::Dict(pairs) => {
-                let mut map = Map::new();
-                for &(key, value) in pairs {
-                    let key = match &self.arena[key] {
-                        Cell::Plain(Value::String(text)) => Cow::Borrowed(text),
-                        Cell::Plain(Value::Number(number)) => Cow::Owned(number.to_string()),
-                        _ => return Err(self.wrong("a key is neither text nor a number")),
-                    };
-                    self.weigh(key.len(), left)?;
-                    let key = key.into_owned();
-                    map.insert(key, self.unfold(value, depth + 1, left)?);
-                }
-                Value::Object(map)
+                let member = |&(key, value): &(usize, usize)| Ok((self.key(key)?, self.unfold(value)?));
+                Tree::Dict(pairs.iter().map(member).collect::<Result<_, FormatError>>()?)
             }
         })
     }
@@ -416,7 +484,7 @@ fn pairs(items: &[usize]) -> Option<Vec<(usize, usize)>> {
 
 /// A whole number of any width, in two's complement, the least byte first; none beyond 16 bytes. What 64 bits cannot hold
 /// is a float.
-fn whole(bytes: &[u8]) -> Option<Value> {
+fn whole<'a>(bytes: &[u8]) -> Option<Tree<'a>> {
     if bytes.len() > 16 {
         return None;
     }
@@ -424,19 +492,41 @@ fn whole(bytes: &[u8]) -> Option<Value> {
     let mut all = [fill; 16];
     all[..bytes.len()].copy_from_slice(bytes);
     let number = i128::from_le_bytes(all);
-    let small = i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from));
-    Some(small.unwrap_or_else(|_| Number::from_f64(number as f64).map_or(Value::Null, Value::Number)))
+    let small = i64::try_from(number).map(Number::from).or_else(|_| u64::try_from(number).map(Number::from));
+    Some(match small {
+        Ok(number) => Tree::Number(number),
+        Err(_) => Number::from_f64(number as f64).map_or(Tree::Null, Tree::Number),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    /// A tree as JSON.
+    fn json_of(tree: &Tree) -> Value {
+        match tree {
+            Tree::Null => Value::Null,
+            Tree::Bool(value) => (*value).into(),
+            Tree::Number(number) => Value::Number(number.clone()),
+            Tree::Text(text) => text.as_ref().into(),
+            Tree::List(items) => items.iter().map(json_of).collect(),
+            Tree::Dict(pairs) => {
+                pairs.iter().map(|(key, value)| (key.clone().into_owned(), json_of(value))).collect()
+            }
+        }
+    }
+
+    fn decode_within(bytes: &[u8], memory: usize) -> Result<Value, String> {
+        let read = Pickle::read_within("a.pkl", bytes, memory).and_then(|pickle| pickle.head("none"));
+        read.map(|tree| json_of(&tree)).map_err(|error| error.to_string())
+    }
+
     fn decoded(bytes: &[u8]) -> Result<Value, String> {
-        decode_pickle("a.pkl", bytes).map_err(|error| error.to_string())
+        decode_within(bytes, BYTES_MAX)
     }
 
     #[test]
@@ -502,7 +592,7 @@ mod tests {
                 let mut wide = b"\x80\x04]q\x00(N".to_vec();
                 wide.extend(many.repeat(count));
                 wide.extend(b"l.");
-                decode_within("a.pkl", &wide, 1 << 20).map_err(|error| error.to_string())
+                decode_within(&wide, 1 << 20)
             };
             assert!(made((1 << 20) / each + 1).expect_err("too wide").contains("more memory"), "{many:?}");
             assert!(
@@ -523,12 +613,25 @@ mod tests {
         assert!(decoded(b"\x80\x02.").expect_err("empty").contains("empty stack"));
     }
 
+    #[test]
+    fn items_of_a_list_come_one_at_a_time() {
+        // {"e": [1, {"x": 2}], "v": 3, "e": [4, "w"]}: of a key that stands there twice the last value holds.
+        let bytes = b"\x80\x02}(X\x01\x00\x00\x00e](K\x01}X\x01\x00\x00\x00xK\x02seX\x01\x00\x00\x00vK\x03\
+            X\x01\x00\x00\x00e](K\x04X\x01\x00\x00\x00weu.";
+        let pickle = Pickle::read("a.pkl", bytes).expect("plain data");
+        assert_eq!(json_of(&pickle.head("e").expect("measured")), json!({ "e": [], "v": 3 }));
+        let mut items = Vec::new();
+        pickle.each_item("e", &mut |at, item| items.push((at, json_of(item)))).expect("measured");
+        assert_eq!(items, [(0, json!(4)), (1, json!("w"))]);
+        pickle.each_item("v", &mut |_, _| panic!("is no list")).expect("nothing");
+    }
+
     proptest! {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut pickle = vec![0x80, 2];
             pickle.extend(&bytes);
-            let _ = decode_pickle("a", &pickle);
+            let _ = decoded(&pickle);
         }
 
         #[test]
@@ -537,7 +640,7 @@ mod tests {
             let mut pickle = vec![0x80, 2];
             pickle.extend(&codes);
             pickle.push(b'.');
-            let _ = decode_pickle("a", &pickle);
+            let _ = decoded(&pickle);
         }
     }
 }

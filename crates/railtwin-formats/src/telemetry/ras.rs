@@ -121,10 +121,12 @@ impl RasSnapshot {
             return ras_text::parse_text(source_name, text);
         }
         let mut notes = Vec::new();
+        let mended;
         let value = match parse(FORMAT, source_name, text) {
             Ok(value) => value,
             Err(error) => {
-                let value = parse(FORMAT, source_name, &with_commas(text)).map_err(|_| error)?;
+                mended = with_commas(text);
+                let value = parse(FORMAT, source_name, &mended).map_err(|_| error)?;
                 notes.push("a comma was missing before `status`, as NCCL 2.28.9 writes it".to_owned());
                 value
             }

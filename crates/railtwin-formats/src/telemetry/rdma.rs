@@ -1,9 +1,8 @@
 //! `rdma statistic show` of iproute2, as JSON (`-j`) or as text.
 
-use serde_json::Value;
-
 use super::json::{Node, Place, parse};
 use super::nic_counters::{Readings, counter_of, host_of, nic};
+use super::tree::Tree;
 use super::{Hints, Telemetry, input};
 use crate::error::FormatError;
 
@@ -51,7 +50,7 @@ fn take_link(link: &Node, host: &str, hints: &Hints, readings: &mut Readings) ->
     let name = nic(host, link.need("ifname")?.text()?);
     for (key, value) in link.members()? {
         // Other members name the port and optional counter sets.
-        if key == "ifname" || key == "port" || matches!(value.value(), Value::Object(_) | Value::Array(_)) {
+        if key == "ifname" || key == "port" || matches!(value.value(), Tree::Dict(_) | Tree::List(_)) {
             continue;
         }
         match value.f64() {

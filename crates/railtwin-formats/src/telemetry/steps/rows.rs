@@ -1,4 +1,6 @@
 //! Rows of a table, from values between commas or from a JSON object in each line.
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::error::FormatError;
@@ -15,10 +17,10 @@ const DEPTH_MAX: usize = 4;
 const BETWEEN: u8 = b',';
 
 /// A table: its name in errors, the names of its columns, and its rows, one by one.
-pub(super) struct Rows {
+pub(super) struct Rows<'a> {
     pub format: &'static str,
     pub names: Vec<String>,
-    text: String,
+    text: Cow<'a, str>,
     delimiter: u8,
 }
 
@@ -84,9 +86,9 @@ pub(super) fn keys<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<String> {
     names
 }
 
-impl Rows {
+impl<'a> Rows<'a> {
     /// Those of a table between commas, tabs or semicolons.
-    pub(super) fn of_csv(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
+    pub(super) fn of_csv(source_name: &str, bytes: &'a [u8]) -> Result<Self, FormatError> {
         let text = input::lossy(CSV, source_name, bytes)?;
         let first = text.lines().next().unwrap_or_default();
         let (names, delimiter) = (head_of(first), delimiter(first));
@@ -94,7 +96,7 @@ impl Rows {
     }
 
     /// Those of JSON lines: a key is a column, one of an object within an object behind a slash.
-    pub(super) fn of_json(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
+    pub(super) fn of_json(source_name: &str, bytes: &'a [u8]) -> Result<Self, FormatError> {
         let text = input::lossy(JSON, source_name, bytes)?;
         let names = keys(text.lines());
         Ok(Self { format: JSON, names, text, delimiter: BETWEEN })
