@@ -1,6 +1,6 @@
 //! Directory and batch in the making: who is who by name, rows numbered in order of first use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use railtwin_records::{
     Batch, CommunicatorInfo, Component, Counter, Directory, EntityInfo, FlowInfo, HostInfo, NOT_YET,
@@ -17,7 +17,8 @@ pub(crate) struct Builder {
     batch: Batch,
     jobs: BTreeMap<String, u32>,
     hosts: BTreeMap<String, u32>,
-    ranks: BTreeMap<(u32, u32), u32>,
+    /// Looked up alone: its order is never seen.
+    ranks: HashMap<(u32, u32), u32>,
     communicators: BTreeMap<(u32, String, Vec<u32>), u32>,
     shapes: BTreeMap<OperationShape, u32>,
     entities: BTreeMap<Component, u32>,
@@ -48,11 +49,10 @@ impl Builder {
 
     /// The row of a rank. A host or GPU that is told later replaces one that was not known.
     pub(crate) fn rank(&mut self, job: u32, rank: u32, host: Option<&str>, gpu: Option<u32>) -> u32 {
-        let unknown = unknown_host(rank);
         if let Some(&row) = self.ranks.get(&(job, rank)) {
             let old = self.directory.ranks[row as usize].host;
-            if self.directory.hosts[old as usize].name == unknown
-                && let Some(host) = host
+            if let Some(host) = host
+                && self.directory.hosts[old as usize].name == unknown_host(rank)
             {
                 let host = self.host(host);
                 let info = &mut self.directory.ranks[row as usize];
@@ -62,7 +62,10 @@ impl Builder {
             }
             return row;
         }
-        let host = self.host(host.unwrap_or(&unknown));
+        let host = match host {
+            Some(host) => self.host(host),
+            None => self.host(&unknown_host(rank)),
+        };
         let gpu = gpu.unwrap_or(0);
         let row = self.directory.ranks.len() as u32;
         self.directory.ranks.push(RankInfo { job, rank, host, gpu, nic: gpu });

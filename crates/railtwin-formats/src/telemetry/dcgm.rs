@@ -63,8 +63,9 @@ pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Tele
         readings.lose(line, sums());
     }
     let (mut known, mut blank) = (false, 0_u64);
-    for sample in &read.samples {
-        if !is_dcgm(&sample.name) {
+    for sample in read.samples() {
+        let sample = &sample;
+        if !is_dcgm(sample.name) {
             readings.skip();
             continue;
         }
@@ -92,7 +93,7 @@ pub fn parse_dcgm(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Tele
         let Ok(gpu) = gpu.parse::<u32>() else {
             let error = sample.error(source_name, "label gpu", gpu, "write the number of a GPU");
             readings.wrong(error, "");
-            readings.lose(&sample.name, sums());
+            readings.lose(sample.name, sums());
             continue;
         };
         let labels = ["Hostname", "hostname", "node", "instance"];
@@ -129,7 +130,7 @@ fn unknown_value(value: f64) -> bool {
 type Reading = (Counter, f64, Join, f64);
 
 fn reading(source_name: &str, sample: &PrometheusSample) -> Result<Option<Reading>, FormatError> {
-    if matches!(sample.name.as_str(), "DCGM_EXP_XID_ERRORS_COUNT" | "DCGM_EXP_XID_ERRORS_TOTAL") {
+    if matches!(sample.name, "DCGM_EXP_XID_ERRORS_COUNT" | "DCGM_EXP_XID_ERRORS_TOTAL") {
         // Counts by Xid: the code stands in a label.
         let Some(xid) = sample.label("xid").filter(|_| sample.value > 0.0) else { return Ok(None) };
         let code: u32 = xid

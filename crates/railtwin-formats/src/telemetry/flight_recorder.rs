@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::input;
-use super::json::{Node, Place, syntax};
+use super::json::{Node, Place, Step, syntax};
 use super::names::{data_type, is_named_by_rank, operation_kind, ranks_of_path};
 use super::pickle::{Pickle, is_pickle, runs_something};
 use super::skipped::Skipped;
@@ -262,7 +262,7 @@ impl FlightRecorderDump {
                 let mut gaps = Vec::new();
                 let mut records = Vec::new();
                 document.each_entry(&value, &mut |at, value| {
-                    let node = Node::at(place, format!("{ENTRIES}[{at}]"), value);
+                    let node = Node::at(place, &[Step::Key(ENTRIES), Step::Item(at)], value);
                     records.push(node.get("record_id").and_then(|record| record.u64().ok()));
                     let entry = dump.entry(&node, &mut rows);
                     match dump.skipped.keep(entry) {
@@ -449,17 +449,8 @@ impl FlightRecorderDump {
 /// and its process groups say, too. A process tells groups that it is in: one rank that all of them have is its own.
 fn rank_of(source_name: &str, root: &Node) -> Result<u32, FormatError> {
     let of_path = ranks_of_path(source_name);
-    let mut common: Option<BTreeSet<u32>> = None;
-    if let Some(Ok(groups)) = root.get("pg_config").map(|groups| groups.members()) {
-        let groups = groups.iter().filter_map(|(key, node)| group(key, node).ok());
-        for group in groups.filter(|group| !group.name.is_empty() && !group.ranks.is_empty()) {
-            let ranks: BTreeSet<u32> = group.ranks.into_iter().collect();
-            common = Some(common.map_or(ranks.clone(), |known| &known & &ranks));
-        }
-    }
-    let of_groups = common.filter(|common| common.len() == 1).unwrap_or_default();
     // A file that has the name of a dump is of that rank, whatever is in it: then nothing is said of it.
-    let all = if is_named_by_rank(source_name) { of_path } else { &of_path | &of_groups };
+    let all = if is_named_by_rank(source_name) { of_path } else { &of_path | &rank_of_groups(root) };
     let mut ranks = all.iter();
     match (ranks.next(), ranks.next()) {
         (Some(&rank), None) => Ok(rank),
@@ -476,6 +467,19 @@ fn rank_of(source_name: &str, root: &Node) -> Result<u32, FormatError> {
             "name the file so that it ends in the rank, such as nccl_trace_rank_3.json, or its folder, as in rank3/dump.pkl",
         )),
     }
+}
+
+/// The rank that all process groups of a dump have, where that is one.
+fn rank_of_groups(root: &Node) -> BTreeSet<u32> {
+    let mut common: Option<BTreeSet<u32>> = None;
+    if let Some(Ok(groups)) = root.get("pg_config").map(|groups| groups.members()) {
+        let groups = groups.iter().filter_map(|(key, node)| group(key, node).ok());
+        for group in groups.filter(|group| !group.name.is_empty() && !group.ranks.is_empty()) {
+            let ranks: BTreeSet<u32> = group.ranks.into_iter().collect();
+            common = Some(common.map_or(ranks.clone(), |known| &known & &ranks));
+        }
+    }
+    common.filter(|common| common.len() == 1).unwrap_or_default()
 }
 
 /// One process group of the head of a dump.

@@ -22,10 +22,13 @@ pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> 
     let mut ranks_of: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for dump in dumps {
         builder.rank(job, dump.rank, None, None);
-        for entry in &dump.entries {
-            ranks_of.entry(&dump.groups[entry.group].name).or_default().insert(dump.rank);
+        let used: BTreeSet<usize> = dump.entries.iter().map(|entry| entry.group).collect();
+        for group in used {
+            ranks_of.entry(&dump.groups[group].name).or_default().insert(dump.rank);
         }
     }
+    // Communicators by name and ranks, each looked for once: dumps of all ranks tell the same groups.
+    let mut rows: BTreeMap<(&str, &[u32]), u32> = BTreeMap::new();
     let (mut point_to_point, mut waiting, mut too_large) = (0_u64, 0_u64, 0_u64);
     for dump in dumps {
         let rank = builder.rank(job, dump.rank, None, None);
@@ -57,15 +60,21 @@ pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> 
             slot.1 = slot.1.min(entry.enter_ns());
             slot.2 = slot.2.max(end);
         }
+        let mut row_of: BTreeMap<usize, u32> = BTreeMap::new();
         for ((group, sequence), (shape, enter, end)) in joined {
-            let group = &dump.groups[group];
-            let seen = ranks_of.get(group.name.as_str());
-            let members: Vec<u32> = match group.ranks.is_empty() {
-                true => seen.into_iter().flatten().copied().collect(),
-                false => group.ranks.clone(),
-            };
-            let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
-            let row = builder.communicator(job, &group.name, &axis(&group.description), &members);
+            let row = *row_of.entry(group).or_insert_with(|| {
+                let group = &dump.groups[group];
+                *rows.entry((&group.name, &group.ranks)).or_insert_with(|| {
+                    let seen = ranks_of.get(group.name.as_str());
+                    let members: Vec<u32> = match group.ranks.is_empty() {
+                        true => seen.into_iter().flatten().copied().collect(),
+                        false => group.ranks.clone(),
+                    };
+                    let members: Vec<u32> =
+                        members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
+                    builder.communicator(job, &group.name, &axis(&group.description), &members)
+                })
+            });
             builder.operation(row, rank, sequence, shape, (enter, end));
         }
     }

@@ -10,8 +10,65 @@ use crate::error::FormatError;
 #[derive(Clone)]
 pub(crate) struct Node<'a> {
     place: Place<'a>,
-    path: String,
+    path: Path<'a>,
     value: &'a Tree<'a>,
+}
+
+/// One step from a value to one within it.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'a> {
+    /// The member of an object.
+    Key(&'a str),
+    /// A member of all those of an object.
+    Member(&'a str),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// Steps that a path has without taking memory: the ways of most values are no longer.
+const NEAR: usize = 4;
+
+/// The way from the root of a document to a value. It becomes text in errors alone.
+#[derive(Clone)]
+struct Path<'a> {
+    near: [Step<'a>; NEAR],
+    count: usize,
+    far: Vec<Step<'a>>,
+}
+
+impl<'a> Path<'a> {
+    fn of(steps: &[Step<'a>]) -> Self {
+        let mut path = Self { near: [Step::Item(0); NEAR], count: 0, far: Vec::new() };
+        steps.iter().for_each(|step| path.push(*step));
+        path
+    }
+
+    fn push(&mut self, step: Step<'a>) {
+        match self.near.get_mut(self.count) {
+            Some(place) => *place = step,
+            None => self.far.push(step),
+        }
+        self.count += 1;
+    }
+
+    fn and(&self, step: Step<'a>) -> Self {
+        let mut path = self.clone();
+        path.push(step);
+        path
+    }
+
+    /// It as people write it, `ranks[0].host`; empty for the root.
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        for step in self.near.iter().take(self.count).chain(&self.far) {
+            match step {
+                Step::Key(key) if text.is_empty() => text.push_str(key),
+                Step::Key(key) | Step::Member(key) => text.extend([".", key]),
+                Step::Item(at) => text.push_str(&format!("[{at}]")),
+            }
+        }
+        text
+    }
 }
 
 /// Which file, and which line where lines are documents.
@@ -60,12 +117,12 @@ pub(crate) fn syntax(
 
 impl<'a> Node<'a> {
     pub(crate) fn root(place: Place<'a>, value: &'a Tree<'a>) -> Self {
-        Self { place, path: String::new(), value }
+        Self { place, path: Path::of(&[]), value }
     }
 
-    /// A value that stands at `path`.
-    pub(crate) fn at(place: Place<'a>, path: String, value: &'a Tree<'a>) -> Self {
-        Self { place, path, value }
+    /// A value within a document, and the way to it.
+    pub(crate) fn at(place: Place<'a>, steps: &[Step<'a>], value: &'a Tree<'a>) -> Self {
+        Self { place, path: Path::of(steps), value }
     }
 
     pub(crate) fn value(&self) -> &'a Tree<'a> {
@@ -74,22 +131,21 @@ impl<'a> Node<'a> {
 
     /// The member of that name; null counts as absent.
     pub(crate) fn get(&self, key: &str) -> Option<Node<'a>> {
-        let value = self.value.get(key).filter(|value| !value.is_null())?;
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        Some(Node { place: self.place, path, value })
+        let (key, value) = self.value.member(key).filter(|(_, value)| !value.is_null())?;
+        Some(Node { place: self.place, path: self.path.and(Step::Key(key)), value })
     }
 
     /// The member of that name.
     pub(crate) fn need(&self, key: &str) -> Result<Node<'a>, FormatError> {
         self.get(key).ok_or_else(|| {
             let error = self.place.error(format!("has no `{key}`"), format!("`{key}` must stand here"));
-            if self.path.is_empty() { error } else { error.field(self.path.clone()) }
+            if self.path.count == 0 { error } else { error.field(self.path.shown()) }
         })
     }
 
     pub(crate) fn items(&self) -> Result<Vec<Node<'a>>, FormatError> {
         let list = self.value.as_list().ok_or_else(|| self.error("is not a list", "write [ ... ]"))?;
-        let item = |(at, value)| Node { place: self.place, path: format!("{}[{at}]", self.path), value };
+        let item = |(at, value)| Node { place: self.place, path: self.path.and(Step::Item(at)), value };
         Ok(list.iter().enumerate().map(item).collect())
     }
 
@@ -103,7 +159,7 @@ impl<'a> Node<'a> {
             match members.get_mut(row) {
                 Some((_, node)) => node.value = value,
                 None => members
-                    .push((key, Node { place: self.place, path: format!("{}.{key}", self.path), value })),
+                    .push((key, Node { place: self.place, path: self.path.and(Step::Member(key)), value })),
             }
         }
         Ok(members)
@@ -198,7 +254,7 @@ impl<'a> Node<'a> {
             other => other.scalar(),
         };
         let made = self.place.error(problem, accepted).found(&found);
-        if self.path.is_empty() { made } else { made.field(self.path.clone()) }
+        if self.path.count == 0 { made } else { made.field(self.path.shown()) }
     }
 }
 

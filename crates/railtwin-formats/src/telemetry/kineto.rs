@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_records::OperationShape;
 
 use super::builder::Builder;
-use super::json::{Node, Place, syntax};
+use super::json::{Node, Place, Step, syntax};
 use super::names::{axis, data_type, operation_kind, rank_of_name};
 use super::skipped::Skipped;
 use super::tree::{Tree, each_item, skim};
@@ -62,7 +62,7 @@ pub struct NcclKernel {
 }
 
 /// The process group of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KinetoGroup {
     /// Its name.
     pub name: String,
@@ -110,18 +110,16 @@ impl KinetoTrace {
         // Without its base all times of the trace would be of another clock: this one is not left out.
         reading.base =
             root.get("baseTimeNanoseconds").map(|node| node.u64()).transpose()?.unwrap_or_default();
-        let path = match value.is_list() {
-            true => "",
-            false => {
-                root.need(EVENTS)?.items()?;
-                EVENTS
-            }
-        };
+        let is_list = value.is_list();
+        if !is_list {
+            root.need(EVENTS)?.items()?;
+        }
         each_item(&text, EVENTS, &value, &mut |at, event| {
             if !reading.is_read(event) {
                 return;
             }
-            let node = Node::at(place, format!("{path}[{at}]"), event);
+            let steps = [Step::Key(EVENTS), Step::Item(at)];
+            let node = Node::at(place, &steps[usize::from(is_list)..], event);
             let read = reading.event(&node);
             if reading.skipped.keep(read).is_none() {
                 let name = event.get("name").and_then(Tree::as_str).unwrap_or_default();
@@ -318,10 +316,13 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
     }
     let mut ranks_of: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for trace in traces {
-        for kernel in &trace.kernels {
-            ranks_of.entry(group_name(kernel)).or_default().insert(trace.rank);
+        let groups: BTreeSet<GroupKey> = trace.kernels.iter().map(group_key).collect();
+        for key in groups {
+            ranks_of.entry(group_name(key)).or_default().insert(trace.rank);
         }
     }
+    // Communicators of groups, each looked for once.
+    let mut rows: BTreeMap<GroupKey, u32> = BTreeMap::new();
     let mut counts: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     let mut taken = BTreeSet::new();
     let mut unnumbered = 0_u64;
@@ -333,19 +334,23 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
                 unnumbered += 1;
                 continue;
             }
-            let name = group_name(kernel);
-            let told = kernel.group.as_ref().filter(|group| !group.ranks.is_empty());
-            let members: Vec<u32> = match told {
-                Some(group) => group.ranks.clone(),
-                None => ranks_of.get(&name).into_iter().flatten().copied().collect(),
-            };
-            let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
-            // Without the list of its ranks a group may have more of them than there are traces.
-            if told.is_none() {
-                partial.insert(name.clone());
-            }
-            let axis = axis(kernel.group.as_ref().map_or("", |group| &group.description));
-            let row = builder.communicator(job, &name, &axis, &members);
+            let row = *rows.entry(group_key(kernel)).or_insert_with_key(|&key| {
+                let name = group_name(key);
+                let told = key.0.filter(|group| !group.ranks.is_empty());
+                let members: Vec<u32> = match told {
+                    Some(group) => group.ranks.clone(),
+                    None => ranks_of.get(&name).into_iter().flatten().copied().collect(),
+                };
+                let members: Vec<u32> =
+                    members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
+                let axis = axis(key.0.map_or("", |group| &group.description));
+                let row = builder.communicator(job, &name, &axis, &members);
+                // Without the list of its ranks a group may have more of them than there are traces.
+                if told.is_none() {
+                    partial.insert(name);
+                }
+                row
+            });
             let count = counts.entry(row).or_default().entry(rank).or_default();
             let told = kernel.sequence.and_then(|sequence| u32::try_from(sequence).ok());
             let sequence = told.unwrap_or(*count);
@@ -382,9 +387,17 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
     Telemetry { directory, batch, times: Times::Kernels, notes, partial, ..Telemetry::default() }
 }
 
-fn group_name(kernel: &NcclKernel) -> String {
-    match &kernel.group {
+/// The group of a kernel; where none is told its stream stands for it.
+type GroupKey<'a> = (Option<&'a KinetoGroup>, u64);
+
+fn group_key(kernel: &NcclKernel) -> GroupKey<'_> {
+    let group = kernel.group.as_ref();
+    (group, if group.is_some() { 0 } else { kernel.stream })
+}
+
+fn group_name((group, stream): GroupKey<'_>) -> String {
+    match group {
         Some(group) => group.name.clone(),
-        None => format!("stream {}", kernel.stream),
+        None => format!("stream {stream}"),
     }
 }

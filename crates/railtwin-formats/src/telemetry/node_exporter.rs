@@ -36,7 +36,7 @@ pub fn parse_node_exporter(source_name: &str, bytes: &[u8], hints: &Hints) -> Re
     for line in &read.wrong {
         readings.lose(line, OF_NICS.iter().copied());
     }
-    for sample in read.samples.iter().filter(|sample| sample.value.is_finite()) {
+    for sample in read.samples().filter(|sample| sample.value.is_finite()) {
         let told = hints.host.as_deref().or_else(|| sample.first_label(&["instance", "nodename"]));
         let time_ns = sample.time_ns(hints.time_ns);
         if sample.name == "node_vmstat_oom_kill" {

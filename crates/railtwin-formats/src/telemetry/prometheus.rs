@@ -1,6 +1,6 @@
 //! The text form of Prometheus metrics: what exporters of all kinds share.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use super::input;
 use super::skipped::Skipped;
@@ -11,23 +11,24 @@ pub(crate) const FORMAT: &str = "Prometheus text";
 
 /// One value of one metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PrometheusSample {
+pub struct PrometheusSample<'a> {
     /// Line of the file, counted from 1.
     pub line: u64,
     /// Name of the metric.
-    pub name: String,
-    /// Labels by name.
-    pub labels: BTreeMap<String, String>,
+    pub name: &'a str,
+    /// Labels in their order; of a name that stands there twice the last holds.
+    pub labels: Vec<(&'a str, Cow<'a, str>)>,
     /// Value; NaN and the infinities are allowed.
     pub value: f64,
     /// Time in milliseconds since 1970, where the line tells one.
     pub time_ms: Option<i64>,
 }
 
-impl PrometheusSample {
+impl PrometheusSample<'_> {
     /// A label's text, none where it is absent or empty.
     pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels.get(name).map(String::as_str).filter(|text| !text.is_empty())
+        let found = self.labels.iter().rfind(|(known, _)| *known == name);
+        found.map(|(_, text)| &**text).filter(|text| !text.is_empty())
     }
 
     /// The first of several labels that is there.
@@ -50,49 +51,57 @@ impl PrometheusSample {
     }
 }
 
-/// The samples of a text.
+/// A text that has samples.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PrometheusText {
-    /// In the order of the file.
-    pub samples: Vec<PrometheusSample>,
+pub struct PrometheusText<'a> {
+    text: Cow<'a, str>,
     /// Lines that are no samples.
     pub skipped: Skipped,
     /// Those lines as they stand there.
     pub(crate) wrong: Vec<String>,
 }
 
-/// All samples of a text, perhaps in gzip; comments, types and help are passed over, exemplars are cut off. A line that is
-/// no sample is skipped and counted.
+impl PrometheusText<'_> {
+    /// Samples in the order of the file, each made when it is asked for: a text may have millions.
+    pub fn samples(&self) -> impl Iterator<Item = PrometheusSample<'_>> {
+        lines(&self.text).filter_map(|(line, number)| sample(line, number).ok())
+    }
+}
+
+/// Lines that may be samples, with their numbers from 1.
+fn lines(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    let trimmed = text.lines().zip(1_u64..).map(|(line, number)| (line.trim(), number));
+    trimmed.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// A text of samples, perhaps in gzip; comments, types and help are passed over, exemplars are cut off. A line that is no
+/// sample is skipped and counted.
 ///
 /// # Errors
 /// A broken gzip stream, and a text without any sample in which a line is wrong: the error names the first.
-pub fn parse_prometheus(source_name: &str, bytes: &[u8]) -> Result<PrometheusText, FormatError> {
+pub fn parse_prometheus<'a>(source_name: &str, bytes: &'a [u8]) -> Result<PrometheusText<'a>, FormatError> {
     let text = input::lossy(FORMAT, source_name, bytes)?;
-    let mut read = PrometheusText::default();
-    for (line, number) in text.lines().zip(1_u64..) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    let (mut skipped, mut wrong, mut has_samples) = (Skipped::default(), Vec::new(), false);
+    for (line, number) in lines(&text) {
         match sample(line, number) {
-            Ok(sample) => read.samples.push(sample),
+            Ok(_) => has_samples = true,
             Err((problem, accepted)) => {
                 let error = FormatError::new(FORMAT, source_name, problem, accepted);
-                read.skipped.take(error.at_line(number).found(line));
-                read.wrong.push(line.to_owned());
+                skipped.take(error.at_line(number).found(line));
+                wrong.push(line.to_owned());
             }
         }
     }
-    match read.skipped.all().filter(|_| read.samples.is_empty()) {
+    match skipped.all().filter(|_| !has_samples) {
         Some(error) => Err(error),
-        None => Ok(read),
+        None => Ok(PrometheusText { text, skipped, wrong }),
     }
 }
 
 /// A problem and what would be accepted.
 type Wrong = (&'static str, &'static str);
 
-fn sample(line: &str, number: u64) -> Result<PrometheusSample, Wrong> {
+fn sample(line: &str, number: u64) -> Result<PrometheusSample<'_>, Wrong> {
     if !input::is_whole(line) {
         return Err(("is not UTF-8 text", "write the file as UTF-8"));
     }
@@ -102,7 +111,7 @@ fn sample(line: &str, number: u64) -> Result<PrometheusSample, Wrong> {
     if name.is_empty() || name.starts_with(|letter: char| letter.is_ascii_digit()) {
         return Err(("does not begin with the name of a metric", "write name{label=\"text\"} value"));
     }
-    let mut labels = BTreeMap::new();
+    let mut labels = Vec::new();
     rest = rest.trim_start();
     if let Some(inner) = rest.strip_prefix('{') {
         rest = read_labels(inner, &mut labels)?;
@@ -116,7 +125,7 @@ fn sample(line: &str, number: u64) -> Result<PrometheusSample, Wrong> {
         Some(word) if word.starts_with('#') => None,
         Some(word) => Some(time_of(word).ok_or(("has a time that is no number", "write milliseconds"))?),
     };
-    Ok(PrometheusSample { line: number, name: name.to_owned(), labels, value, time_ms })
+    Ok(PrometheusSample { line: number, name, labels, value, time_ms })
 }
 
 fn number_of(word: &str) -> Option<f64> {
@@ -137,7 +146,7 @@ fn time_of(word: &str) -> Option<i64> {
 }
 
 /// Reads labels up to the closing brace and gives what follows it.
-fn read_labels<'a>(mut rest: &'a str, labels: &mut BTreeMap<String, String>) -> Result<&'a str, Wrong> {
+fn read_labels<'a>(mut rest: &'a str, labels: &mut Vec<(&'a str, Cow<'a, str>)>) -> Result<&'a str, Wrong> {
     loop {
         rest = rest.trim_start_matches([',', ' ', '\t']);
         if let Some(after) = rest.strip_prefix('}') {
@@ -147,18 +156,30 @@ fn read_labels<'a>(mut rest: &'a str, labels: &mut BTreeMap<String, String>) -> 
         let (name, after) = rest.split_once('=').ok_or(wrong)?;
         let mut letters = after.trim_start().strip_prefix('"').ok_or(wrong)?.char_indices();
         let text = &after.trim_start()[1..];
-        let mut value = String::new();
+        let mut value = Cow::Borrowed("");
         let end = loop {
-            match letters.next().ok_or(wrong)? {
-                (at, '"') => break at,
-                (_, '\\') => match letters.next().ok_or(wrong)?.1 {
-                    'n' => value.push('\n'),
-                    letter => value.push(letter),
-                },
-                (_, letter) => value.push(letter),
+            let (at, letter) = letters.next().ok_or(wrong)?;
+            match letter {
+                '"' => break at,
+                // From the first escape on the text is another one than stands there.
+                '\\' => {
+                    if let Cow::Borrowed(_) = value {
+                        value = Cow::Owned(text[..at].to_owned());
+                    }
+                    let letter = letters.next().ok_or(wrong)?.1;
+                    value.to_mut().push(if letter == 'n' { '\n' } else { letter });
+                }
+                letter => {
+                    if let Cow::Owned(value) = &mut value {
+                        value.push(letter);
+                    }
+                }
             }
         };
-        labels.insert(name.trim().trim_matches('"').to_owned(), value);
+        if let Cow::Borrowed(_) = value {
+            value = Cow::Borrowed(&text[..end]);
+        }
+        labels.push((name.trim().trim_matches('"'), value));
         rest = &text[end + 1..];
     }
 }
@@ -171,7 +192,8 @@ mod tests {
     fn samples_with_labels_escapes_times_and_exemplars() {
         let text = "# HELP a b\n# TYPE a gauge\na{x=\"1\", y=\"a\\\"b\\\\c\\nd,}\",} 2.5 1700000000000\nb NaN\n\
                     c_total 3 # {trace=\"x\"} 1\n# EOF\n";
-        let samples = parse_prometheus("m.prom", text.as_bytes()).expect("metrics").samples;
+        let read = parse_prometheus("m.prom", text.as_bytes()).expect("metrics");
+        let samples: Vec<PrometheusSample> = read.samples().collect();
         assert_eq!(samples.len(), 3);
         assert_eq!(
             (samples[0].value, samples[0].time_ms, samples[0].line),
@@ -185,7 +207,7 @@ mod tests {
     fn a_wrong_line_is_skipped_and_named() {
         let read =
             parse_prometheus("m.prom", b"ok 1\n{x=\"1\"} 2\nname{a=\"\xff\"} 3\nlast 4\n").expect("samples");
-        assert_eq!(read.samples.iter().map(|sample| sample.line).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!(read.samples().map(|sample| sample.line).collect::<Vec<_>>(), [1, 4]);
         let named: Vec<String> = read.skipped.first().collect();
         assert_eq!(read.skipped.count(), 2);
         assert!(named[0].starts_with("line 2: \"{x=\\\"1\\\"} 2\" does not begin"), "{named:?}");

@@ -26,8 +26,13 @@ pub(crate) enum Tree<'a> {
 impl<'a> Tree<'a> {
     /// The value of a key; of several the last, as all readers of JSON take it.
     pub(crate) fn get(&self, key: &str) -> Option<&Tree<'a>> {
+        self.member(key).map(|(_, value)| value)
+    }
+
+    /// A key as it stands there and its value.
+    pub(crate) fn member(&self, key: &str) -> Option<(&str, &Tree<'a>)> {
         let pairs = self.as_dict()?;
-        pairs.iter().rfind(|(known, _)| known == key).map(|(_, value)| value)
+        pairs.iter().rfind(|(known, _)| known == key).map(|(known, value)| (&**known, value))
     }
 
     pub(crate) fn as_str(&self) -> Option<&str> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use railtwin_records::{Batch, Directory};
 
 use super::builder::Builder;
-use super::prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
+use super::prometheus::{PrometheusSample, parse_prometheus};
 use super::skipped::Skipped;
 use crate::error::FormatError;
 
@@ -62,10 +62,12 @@ impl XpuTimerSnapshot {
     /// # Errors
     /// A text without any metric of xpu_timer of a rank. A line that is no sample, or whose rank is no number, is skipped.
     pub fn parse(source_name: &str, bytes: &[u8]) -> Result<Self, FormatError> {
-        let PrometheusText { samples, mut skipped, .. } = parse_prometheus(source_name, bytes)?;
+        let mut read = parse_prometheus(source_name, bytes)?;
+        let mut skipped = std::mem::take(&mut read.skipped);
         let mut ranks: BTreeMap<(String, u32), XpuTimerRank> = BTreeMap::new();
         let mut others = 0_u64;
-        for sample in &samples {
+        for sample in read.samples() {
+            let sample = &sample;
             let Some(metric) = sample.name.strip_prefix(PREFIX) else {
                 others += 1;
                 continue;

@@ -36,11 +36,15 @@ pub fn dumps_of(files: &[FlightRecorderDump], unsure: &BTreeSet<u32>, empty: &BT
     let mut dumps = Dumps { unsure: unsure.clone(), empty: empty.clone(), ..Dumps::default() };
     // Ranks of a group that some dump leaves open: all who have it.
     let mut seen: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    // Dumps of all ranks tell the same groups.
+    let mut told: BTreeSet<(&str, &[u32])> = BTreeSet::new();
     for file in files {
         for group in &file.groups {
             let of = seen.entry(&group.name).or_default();
             of.insert(file.rank);
-            of.extend(&group.ranks);
+            if told.insert((&group.name, &group.ranks)) {
+                of.extend(&group.ranks);
+            }
         }
     }
     // The group of all has all ranks up to the last one of which there is anything.

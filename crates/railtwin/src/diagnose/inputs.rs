@@ -1,19 +1,18 @@
 //! What is given to `diagnose`, read: files of any format, folders of such files, or one run folder.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use railtwin_diagnosis::rules::BaselineStore;
 use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
-    Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode, decode_sysfs,
-    detect_format, megatron_trace, ranks_of_path, reading_of_name,
+    Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode_sysfs, reading_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
-use railtwin_store::{input, parquet_foreign};
+use rayon::prelude::*;
 
 use super::between::Ways;
 use super::dump_folders::DumpFolders;
+use super::files::{Decoded, Loaded, Refused, batches, load};
 use super::names::Names;
 use super::{run_folder, slow_job, sysfs_trees};
 use crate::Question;
@@ -124,8 +123,9 @@ impl Inputs {
                 }
                 files = rest;
             }
-            for file in &files {
-                read += usize::from(reading.is_new(file) && reading.take(file, !about.is_dir()));
+            files.retain(|file| reading.is_new(file));
+            for batch in batches(&files) {
+                read += reading.take(batch, !about.is_dir());
             }
         }
         if read == 0 {
@@ -220,60 +220,61 @@ impl Reading<'_> {
         time
     }
 
-    /// Takes a file; whether it could be read. `named` says that it stands on the command line.
-    fn take(&mut self, path: &Path, named: bool) -> bool {
-        let source = path.display().to_string();
+    /// Takes files, which are read and decoded side by side and joined in their order; how many could be read. `named` says
+    /// that they stand on the command line.
+    fn take(&mut self, paths: &[PathBuf], named: bool) -> usize {
+        let loaded: Vec<Result<Loaded, Refused>> = paths.par_iter().map(|path| load(path)).collect();
+        // Times of readings hang on those before them.
+        let timed: Vec<Result<(Loaded, u64), Refused>> = loaded
+            .into_iter()
+            .map(|loaded| {
+                loaded.map(|file| {
+                    let is_table = file.format == Some(Format::Parquet);
+                    let time_ns = if is_table { 0 } else { self.in_order(&file.name, file.time_ns) };
+                    (file, time_ns)
+                })
+            })
+            .collect();
+        let decoded: Vec<Result<(Loaded, Decoded), Refused>> = timed
+            .into_par_iter()
+            .map(|file| file.and_then(|(file, time_ns)| file.decode(time_ns, self.job)))
+            .collect();
+        let mut read = 0;
+        for (path, decoded) in paths.iter().zip(decoded) {
+            match decoded {
+                Ok((file, decoded)) => {
+                    self.join(path, file, decoded);
+                    read += 1;
+                }
+                Err(refused) => self.refuse(path, refused, named),
+            }
+        }
+        read
+    }
+
+    /// Keeps why a file could not be read.
+    fn refuse(&mut self, path: &Path, (error, known, rank): Refused, named: bool) {
         let empty = path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
-        let (error, known, rank) = match self.decoded(path, &source) {
-            Ok(()) => return true,
-            Err(refused) => refused,
-        };
         let reason = match &error {
             Error::Format(error) => error.without_source(),
             Error::File { problem, .. } => problem.clone(),
             other => other.to_string(),
         };
+        let source = path.display().to_string();
         self.inputs.unread.push(Unread { source, reason, known: known || named, rank, empty });
         self.first.get_or_insert(error);
-        false
     }
 
-    /// Reads a file, or says why not, whether its format was known, and of which rank it is.
-    fn decoded(&mut self, path: &Path, name: &str) -> Result<(), (Error, bool, Option<u32>)> {
-        let about = path.metadata();
-        // A pipe or a device among files is none of them; what it is stands in the error.
-        let is_file = about.as_ref().map_or(true, |about| about.is_file());
-        let failed = |error: std::io::Error| {
-            (Error::File { path: name.to_owned(), problem: error.to_string() }, is_file, None)
+    /// Joins a file to those before it.
+    fn join(&mut self, path: &Path, file: Loaded, decoded: Decoded) {
+        let imported = match decoded {
+            Decoded::Trace(trace) => {
+                self.merger.add_telemetry(&file.name, Format::Parquet, trace.telemetry);
+                self.inputs.work.push((file.name, slow_job::work_of(trace.kinds, &trace.operations)));
+                return;
+            }
+            Decoded::File(imported) => imported,
         };
-        let about = about.map_err(failed)?;
-        let bytes = input::read_unpacked(path).map_err(failed)?;
-        if bytes.is_empty() {
-            let error = Error::Argument(format!("{name} is empty; give a file of telemetry"));
-            return Err((error, false, rank_of(name)));
-        }
-        let format = detect_format(&bytes);
-        if format == Some(Format::Parquet) {
-            let table =
-                parquet_foreign::decode_foreign(path, bytes).map_err(|error| (error.into(), true, None))?;
-            let trace = megatron_trace(name, self.job, &table).map_err(|error| {
-                // Tables of others, ours among them, are no traces.
-                let is_trace = !error.problem.starts_with("has no column");
-                (error.into(), is_trace, None)
-            })?;
-            self.merger.add_telemetry(name, Format::Parquet, trace.telemetry);
-            self.inputs.work.push((name.to_owned(), slow_job::work_of(trace.kinds, &trace.operations)));
-            return Ok(());
-        }
-        let since = about.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let time_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        let time_ns = self.in_order(name, time_ns);
-        let imported = decode(name, &bytes, &Hints { time_ns, ..Hints::default() }).map_err(|error| {
-            let of_rank = matches!(format, Some(Format::FlightRecorder | Format::Pickle));
-            // A table that numbers steps and tells no time of them, such as one of losses, is no telemetry.
-            let of_times = !error.problem.starts_with("has no column of times of steps");
-            (error.into(), format.is_some() && of_times, rank_of(name).filter(|_| of_rank))
-        })?;
         // A log that fails twice and one that lies there twice are not the same. Logs of two tests differ in times and in
         // process identities, but for those that tell neither; states of RAS have their time.
         let counts = match &imported.content {
@@ -281,19 +282,18 @@ impl Reading<'_> {
             Content::Ras(_) => true,
             _ => false,
         };
-        if counts {
-            if let Some(first) = self.counted.get(&*bytes) {
-                self.merger.add_copy(imported, first);
-                return Ok(());
-            }
-            self.counted.insert(bytes.to_vec(), name.to_owned());
-        }
         if let Content::FlightRecorder(dump) = &imported.content {
             self.inputs.flight_recorder = true;
-            self.folders.add(path, dump, &bytes);
+            self.folders.add(path, dump, &file.bytes);
         }
-        self.merger.add(imported);
-        Ok(())
+        if counts {
+            if let Some(first) = self.counted.get(&file.bytes) {
+                self.merger.add_copy(*imported, first);
+                return;
+            }
+            self.counted.insert(file.bytes, file.name);
+        }
+        self.merger.add(*imported);
     }
 
     /// The error where nothing could be read.
@@ -320,12 +320,6 @@ impl Reading<'_> {
             }
         }
     }
-}
-
-/// The rank of a dump that cannot be read, where its path tells one.
-fn rank_of(name: &str) -> Option<u32> {
-    let ranks = ranks_of_path(name);
-    ranks.first().copied().filter(|_| ranks.len() == 1)
 }
 
 /// All files below a folder in order of their paths; hidden ones are left out. What is no folder and no file is told in

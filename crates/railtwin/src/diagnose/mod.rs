@@ -1,6 +1,6 @@
 //! Diagnosis of whatever is given: telemetry of a simulated run or files of a real cluster in, findings out.
 //!
-//! * [`inputs`]: files and folders, read; [`mod@run_folder`]: run folders.
+//! * [`inputs`]: files and folders, read, side by side in `files`; [`mod@run_folder`]: run folders.
 //! * [`mod@windows`]: one big batch as a stream.
 //! * [`logs`]: logs of processes and kernels.
 //! * [`between`]: measurements of pairs of hosts.
@@ -16,6 +16,7 @@ pub mod compute;
 mod dump_folders;
 pub mod durations;
 pub mod failed_tests;
+mod files;
 pub mod flags;
 pub mod flight;
 pub mod inputs;
