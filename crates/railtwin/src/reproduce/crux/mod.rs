@@ -152,12 +152,15 @@ fn figures_of(shares: &Shares) -> Vec<Figure> {
     let named = [
         ("path_selection", shares.paths),
         ("path_selection_taccl", shares.paths_taccl),
+        ("path_selection_random", shares.paths_random),
         ("priority_assignment", shares.priorities),
         ("priority_assignment_by_intensity", shares.priorities_plain),
         ("priority_assignment_sincronia", shares.priorities_sincronia),
         ("priority_assignment_varys", shares.priorities_varys),
+        ("priority_assignment_random", shares.priorities_random),
         ("compression", shares.levels),
         ("compression_sincronia", shares.levels_sincronia),
+        ("compression_random", shares.levels_random),
     ];
     let mut figures: Vec<Figure> =
         named.iter().map(|(name, share)| Figure::new(name, share * 100.0, "%")).collect();
