@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{
-    FILLS, Order, SHORT_OF, Told, answer, orders, page, part_words, regressions, saturations, told,
-    unsettled, warnings,
+    FILLS, Order, SHORT_OF, Told, answer, is_growing, orders, page, part_words, regressions,
+    saturations, told, unsettled, warnings,
 };
 use railtwin_store::Figure;
 
@@ -97,9 +97,9 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     if let Some(first) = young.first() {
         writeln!(
             streams.out,
-            "\nNot settled at {} of {} points ({}{}): more than {:.0} % of the offer came to stand in queues and buffers while \
-             was counted. With a longer intranode.duration or warm_up less is carried there, and latency is higher; intranode.longest \
-             runs these points anew.",
+            "\nNot settled at {} of {} points ({}{}): more than {:.0} % of the offer came to stand in queues and buffers, or \
+             latency differs between both halves of the window (marked ≥), or a message took longer than warm_up. A longer \
+             intranode.duration and warm_up carry less there, and latency is higher; intranode.longest lengthens both there.",
             young.len(),
             told.len(),
             if first.is_empty() { "the one asked for" } else { first },
@@ -187,7 +187,8 @@ fn table(told: &[Told]) -> String {
         let labels = one.label.iter().map(|(_, value)| value.clone());
         let cells = columns.iter().map(|(name, _)| {
             let figure = one.figures.iter().find(|figure| figure.name == *name);
-            figure.map_or("–".to_owned(), cell)
+            let text = figure.map_or("–".to_owned(), cell);
+            if is_growing(one, name) { format!("≥{text}") } else { text }
         });
         table.row(std::iter::once(row.to_string()).chain(labels).chain(cells));
     }

@@ -119,8 +119,9 @@ railtwin_units::section! {
         pub duration: SimTime [Kind::Span] = SimTime::from_ns(2_500_000),
         /// Time before anything is counted.
         pub warm_up: SimTime = SimTime::from_ns(500_000),
-        /// Where more than 2 % of the offer came to stand in queues while was counted, all is run anew with both twice as
-        /// long, as often as it takes, and no longer than this; default once.
+        /// Longest `duration` of a point that has not settled: more than 2 % of the offer came to stand in queues, latencies
+        /// of both halves of the time that is counted differ, or a message took longer than `warm_up`. It runs on with both
+        /// twice as long, as often as it takes; default once.
         pub longest: Option<SimTime> [Kind::Span] = None,
         /// Capacity of each link of the switch in a host: to its GPUs and to its NIC; default the host's NVLink, or its PCIe
         /// where there is none.

@@ -91,6 +91,8 @@ pub struct Tally {
     pub network: u64,
     /// Messages that arrived.
     pub latencies: [Latencies; CLASSES],
+    /// Of these, messages that arrived in the second half of the time that is counted.
+    pub late: [Latencies; CLASSES],
     /// Messages that arrived, from the first on.
     pub messages: u64,
     /// When the first one did, ps; 0 where none has.
@@ -103,13 +105,24 @@ pub struct Tally {
 
 impl Tally {
     /// A message has arrived whole at `at`.
-    pub fn message(&mut self, class: usize, parts: &Components, at: u64, counts: bool) {
+    pub fn message(&mut self, class: usize, parts: &Components, at: u64, (counts, is_late): (bool, bool)) {
         self.first = if self.messages == 0 { at } else { self.first.min(at) };
         self.messages += 1;
         self.last = self.last.max(at);
         if counts {
             self.latencies[class].add(parts);
+            if is_late {
+                self.late[class].add(parts);
+            }
         }
+    }
+
+    /// Forgets the messages and bytes of a window; those over the whole run stay.
+    pub fn forget(&mut self) {
+        self.bytes = [0; CLASSES];
+        (self.payload, self.network) = (0, 0);
+        self.latencies = Default::default();
+        self.late = Default::default();
     }
 
     /// Adds that of others.
@@ -117,6 +130,7 @@ impl Tally {
         for class in 0..CLASSES {
             self.bytes[class] += other.bytes[class];
             self.latencies[class].merge(&other.latencies[class]);
+            self.late[class].merge(&other.late[class]);
         }
         self.first = match (self.messages, other.messages) {
             (0, _) => other.first,

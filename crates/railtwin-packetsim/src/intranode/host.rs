@@ -400,6 +400,6 @@ impl Host {
             let left = waiting.since - delay;
             [left - made, head - left, 0, 0, 0, 0, tail - head]
         };
-        tally.message(class, &parts, tail, counts);
+        tally.message(class, &parts, tail, (counts, plan.is_late(tail)));
     }
 }

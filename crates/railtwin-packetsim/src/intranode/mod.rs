@@ -27,9 +27,11 @@ use self::cargo::{CLASSES, FROM_UNITS, INTER, INTRA, TO_UNITS, Tally};
 use self::plan::Plan;
 pub use self::refused::Refused;
 pub use self::source::PAIR_DEPTH;
-use self::world::{Kind, Until};
+use self::source::Source;
+use self::world::{Credits, Kind, Until};
 use crate::agenda::NEVER;
 use crate::meeting::work_off;
+use crate::window::Part;
 
 /// A run that is yet to come.
 #[derive(Debug)]
@@ -51,58 +53,84 @@ impl IntranodeRun {
         self
     }
 
-    /// The same with duration and warm-up so many times as long; none beyond `longest`, and of a pair.
-    pub fn lengthened(&self, times: u64) -> Option<Self> {
-        let spec = &self.0.spec;
-        let longest = spec.longest.filter(|_| spec.pair.is_none())?;
-        let counted = (spec.warm_up.ps().checked_mul(times)?, spec.duration.ps().checked_mul(times)?);
-        (counted.1 <= longest.ps()).then(|| Self(self.0.counting(counted)))
-    }
-
     /// Runs.
     pub fn run(&self) -> IntranodeLog {
-        let plan = &self.0;
-        let end = plan.counted.1;
-        let until = if plan.drains || plan.spec.pair.is_some() { NEVER } else { end };
-        let (mut parts, _) = work_off(world::parts(plan), Until(until), plan);
-        let mut log = IntranodeLog::default();
-        let mut tally = Tally::default();
-        let (mut offered, mut refused) = ([0; CLASSES], [0; CLASSES]);
-        for part in &mut parts {
-            tally.merge(&part.mail.tally);
-            log.packet_hops += part.mail.packet_hops;
-            log.events += part.events;
-            for device in &mut part.devices {
-                let Kind::Host(host) = &mut device.kind else { continue };
-                for source in &mut host.sources {
-                    source.close(end, plan);
-                    for class in 0..CLASSES {
-                        offered[class] += source.offered[class];
-                        refused[class] += source.refused[class];
+        self.run_while(|_| false)
+    }
+
+    /// Runs, and goes on where `unsettled` says so of a window: warm-up and duration twice as long, and again, as long as
+    /// the duration is no longer than `longest`. The log is that of the last window alone, as if it were written so. A run
+    /// that drains, and a pair, have one window.
+    ///
+    /// Counting never begins before the end of the window before.
+    pub fn run_while(&self, unsettled: impl Fn(&IntranodeLog) -> bool) -> IntranodeLog {
+        let mut plan = self.0.clone();
+        let mut parts = world::parts(&plan);
+        let is_open = !plan.drains && plan.spec.pair.is_none();
+        let mut times = 1_u64;
+        loop {
+            let until = if is_open { plan.counted.1 } else { NEVER };
+            (parts, _) = work_off(parts, Until(until), &plan);
+            let log = log_of(&mut parts, &plan);
+            times = times.saturating_mul(2);
+            let (warm_up, duration) = (plan.spec.warm_up.ps(), plan.spec.duration.ps());
+            let longer = plan.spec.longest.filter(|_| is_open).and_then(|longest| {
+                let window = (warm_up.checked_mul(times)?, duration.checked_mul(times)?);
+                (window.1 <= longest.ps()).then_some((window.0.max(plan.counted.1), window.1))
+            });
+            let Some(longer) = longer.filter(|_| unsettled(&log)) else { return log };
+            for part in &mut parts {
+                part.mail.tally.forget();
+                for device in &mut part.devices {
+                    if let Kind::Host(host) = &mut device.kind {
+                        host.sources.iter_mut().for_each(Source::forget);
                     }
-                    log.accepted += source.accepted;
                 }
             }
+            plan.counted = longer;
         }
-        let span = if plan.spec.pair.is_some() {
-            tally.last - tally.first.min(tally.last)
-        } else {
-            end - plan.counted.0
-        };
-        log.span_ps = span;
-        log.offered_bytes = [offered[INTRA], offered[INTER]];
-        log.refused_bytes = [refused[INTRA], refused[INTER]];
-        (log.intra_bytes, log.inter_bytes) = (tally.bytes[INTRA], tally.bytes[INTER]);
-        (log.payload_bytes, log.network_bytes) = (tally.payload, tally.network);
-        log.latencies = [tally.latencies[INTRA], tally.latencies[INTER]];
-        log.units = UnitsLog {
-            offered_bytes: [offered[TO_UNITS], offered[FROM_UNITS]],
-            refused_bytes: [refused[TO_UNITS], refused[FROM_UNITS]],
-            bytes: [tally.bytes[TO_UNITS], tally.bytes[FROM_UNITS]],
-            latencies: [tally.latencies[TO_UNITS], tally.latencies[FROM_UNITS]],
-        };
-        (log.messages, log.last_ps) = (tally.messages, tally.last);
-        log.left_bytes = log.accepted * plan.spec.message.0 - tally.arrived;
-        log
     }
+}
+
+/// What a window leaves behind; closes it.
+fn log_of(parts: &mut [Part<Credits>], plan: &Plan) -> IntranodeLog {
+    let end = plan.counted.1;
+    let mut log = IntranodeLog::default();
+    let mut tally = Tally::default();
+    let (mut offered, mut refused) = ([0; CLASSES], [0; CLASSES]);
+    for part in parts {
+        tally.merge(&part.mail.tally);
+        log.packet_hops += part.mail.packet_hops;
+        log.events += part.events;
+        for device in &mut part.devices {
+            let Kind::Host(host) = &mut device.kind else { continue };
+            for source in &mut host.sources {
+                source.close(end, plan);
+                for class in 0..CLASSES {
+                    offered[class] += source.offered[class];
+                    refused[class] += source.refused[class];
+                }
+                log.accepted += source.accepted;
+            }
+        }
+    }
+    let is_pair = plan.spec.pair.is_some();
+    log.span_ps = if is_pair { tally.last - tally.first.min(tally.last) } else { end - plan.counted.0 };
+    log.warm_up_ps = plan.counted.0;
+    log.offered_bytes = [offered[INTRA], offered[INTER]];
+    log.refused_bytes = [refused[INTRA], refused[INTER]];
+    (log.intra_bytes, log.inter_bytes) = (tally.bytes[INTRA], tally.bytes[INTER]);
+    (log.payload_bytes, log.network_bytes) = (tally.payload, tally.network);
+    log.latencies = [tally.latencies[INTRA], tally.latencies[INTER]];
+    log.late = [tally.late[INTRA], tally.late[INTER]];
+    log.units = UnitsLog {
+        offered_bytes: [offered[TO_UNITS], offered[FROM_UNITS]],
+        refused_bytes: [refused[TO_UNITS], refused[FROM_UNITS]],
+        bytes: [tally.bytes[TO_UNITS], tally.bytes[FROM_UNITS]],
+        latencies: [tally.latencies[TO_UNITS], tally.latencies[FROM_UNITS]],
+        late: [tally.late[TO_UNITS], tally.late[FROM_UNITS]],
+    };
+    (log.messages, log.last_ps) = (tally.messages, tally.last);
+    log.left_bytes = log.accepted * plan.spec.message.0 - tally.arrived;
+    log
 }

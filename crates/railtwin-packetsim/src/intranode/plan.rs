@@ -5,6 +5,8 @@ use railtwin_units::Rate;
 
 use super::refused::{self, Refused};
 use super::targets::Targets;
+use std::sync::Arc;
+
 use crate::agenda::NEVER;
 use crate::network::Speed;
 use crate::places::{Place, places};
@@ -148,7 +150,7 @@ pub struct Plan {
     line_start: Vec<u32>,
     lines: Vec<Line>,
     /// Port of each switch towards each host, by row of the switch.
-    routes: Vec<Vec<u8>>,
+    routes: Arc<Vec<Vec<u8>>>,
     /// Least time between an act of one device and its effect on another, ps.
     pub lookahead: u64,
     /// Capacity of a host's links.
@@ -208,7 +210,7 @@ impl Plan {
             host_at: vec![0; fabric.hosts().len()],
             line_start: vec![0],
             lines: Vec::new(),
-            routes: Vec::new(),
+            routes: Arc::default(),
             lookahead: LOOKAHEAD_MAX,
             link,
             inside,
@@ -221,11 +223,6 @@ impl Plan {
         plan.route(fabric)?;
         refused::too_long(&plan)?;
         Ok(plan)
-    }
-
-    /// The same with another time that is counted, ps.
-    pub fn counting(&self, counted: (u64, u64)) -> Self {
-        Self { counted, ..self.clone() }
     }
 
     fn wire(&mut self, fabric: &Fabric) {
@@ -302,7 +299,7 @@ impl Plan {
                 let message = format!("{} has no way to some host", fabric.device_name(*device));
                 Refused::new("fabric", message, "write a fabric in which all hosts reach each other")
             };
-            self.routes.push(all.ok_or_else(no_way)?);
+            Arc::make_mut(&mut self.routes).push(all.ok_or_else(no_way)?);
         }
         Ok(())
     }
@@ -367,6 +364,12 @@ impl Plan {
     #[inline]
     pub fn counts(&self, at: u64) -> bool {
         at >= self.counted.0 && at < self.counted.1
+    }
+
+    /// Whether what arrives at `at` arrives in the second half of the time that is counted.
+    #[inline]
+    pub fn is_late(&self, at: u64) -> bool {
+        at >= self.counted.0 + (self.counted.1 - self.counted.0) / 2
     }
 }
 

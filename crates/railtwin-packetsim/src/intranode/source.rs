@@ -42,8 +42,6 @@ pub struct Source {
     /// When the next one is made, exact and in ps; [`NEVER`] when there is none.
     exact: f64,
     next: u64,
-    /// No message is made from then on, ps.
-    stop: u64,
     /// Those that wait, the first being sent.
     queue: VecDeque<Message>,
     /// Most of them.
@@ -101,7 +99,6 @@ impl Source {
             pace,
             exact,
             next,
-            stop: if spec.pair.is_some() { NEVER } else { plan.counted.1 },
             queue: VecDeque::new(),
             depth,
             sent: 0,
@@ -116,7 +113,7 @@ impl Source {
     fn catch_up(&mut self, now: u64, plan: &Plan) {
         while self.next <= now {
             let made = self.next;
-            if made >= self.stop {
+            if made >= plan.counted.1 {
                 self.next = NEVER;
                 return;
             }
@@ -206,10 +203,16 @@ impl Source {
         done
     }
 
-    /// Counts those that come by the end of the run, which nobody asks for any more.
+    /// Counts those that come before the end of a window, which nobody asks for in it any more. A run that goes on finds
+    /// its queue as it would have been.
     pub fn close(&mut self, end: u64, plan: &Plan) {
         if matches!(self.pace, Pace::Open(..)) {
-            self.catch_up(end, plan);
+            self.catch_up(end.saturating_sub(1), plan);
         }
+    }
+
+    /// Forgets what was offered and refused in a window.
+    pub fn forget(&mut self) {
+        (self.offered, self.refused) = ([0; CLASSES], [0; CLASSES]);
     }
 }

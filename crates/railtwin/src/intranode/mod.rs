@@ -27,8 +27,8 @@ pub use self::fit::fit;
 pub use self::order::{Order, Saturated, orders};
 pub use self::page::{page, part_words};
 pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
-use self::saturation::{CARRIED, FILLING};
-pub use self::saturation::{FILLS, LOAD, SHORT_OF, saturations, unsettled};
+use self::saturation::{CARRIED, FILLING, settled_name};
+pub use self::saturation::{FILLS, LOAD, SHORT_OF, is_growing, saturations, unsettled};
 use crate::error::Error;
 use crate::question::Question;
 use crate::run::unexpected;
@@ -193,18 +193,14 @@ pub fn told(
 }
 
 impl IntranodeQuestion {
-    /// Runs, and anew for longer where it has not settled, as far as `longest` goes. The result does not depend on the
-    /// number of threads.
+    /// Runs, and longer where it has not settled, as far as `longest` goes. The result does not depend on the number of
+    /// threads.
     pub fn run(&self) -> IntranodeLog {
-        let mut log = self.run.run();
-        let mut times = 2;
-        while filling(&log).any(|(_, share)| share > FILLS)
-            && let Some(longer) = self.run.lengthened(times)
-        {
-            log = longer.run();
-            times *= 2;
-        }
-        log
+        self.run.run_while(|log| {
+            let mut latencies = latencies_of(log).into_iter();
+            filling(log).any(|(_, share)| share > FILLS)
+                || latencies.any(|(_, all, late)| !all.is_settled(late, log.warm_up_ps))
+        })
     }
 
     /// Figures of a run; one that it has no value for says why.
@@ -218,9 +214,8 @@ impl IntranodeQuestion {
                 vec![over("bandwidth", bytes, span, "bytes_per_s", "all messages arrived at once")]
             }
         };
-        let all = log.latencies.iter().chain(&log.units.latencies);
-        for (class, latencies) in ["intra", "inter", "to_units", "from_units"].into_iter().zip(all) {
-            figures.extend(self.latencies(class, latencies));
+        for (class, latencies, late) in latencies_of(log) {
+            figures.extend(self.latencies(class, latencies, (late, log.warm_up_ps)));
         }
         figures.push(Figure::new("messages", log.messages as f64, "count"));
         figures.push(Figure::new("packet_hops", log.packet_hops as f64, "count"));
@@ -247,14 +242,13 @@ impl IntranodeQuestion {
         }
         for (class, filling) in filling(log) {
             let [offered, arrived, _] = of_class(log, class);
-            figures.push(Figure::new(CARRIED[class], arrived as f64 / offered as f64, "ratio"));
-            figures.push(Figure::new(FILLING[class], filling, "ratio"));
+            figures.push(Figure::new(CARRIED[class], within(arrived as f64 / offered as f64), "ratio"));
+            figures.push(Figure::new(FILLING[class], within(filling), "ratio"));
         }
-        if self.spec.longest.is_some() {
-            figures.push(Figure::new("counted_time", span, "s"));
-        }
+        figures.push(Figure::new("counted_time", span, "s"));
         let none = "no message was made between warm_up and duration";
-        figures.push(over("carried_share", both as f64, offered as f64, "ratio", none));
+        // What queues held before counting began may arrive beside the offer of the window.
+        figures.push(over("carried_share", both.min(offered) as f64, offered as f64, "ratio", none));
         figures.push(over(
             "refused_share",
             log.refused_bytes.iter().sum::<u64>() as f64,
@@ -262,7 +256,7 @@ impl IntranodeQuestion {
             "ratio",
             none,
         ));
-        figures.push(Figure::new("capacity_share", rate(both) / self.capacity, "ratio"));
+        figures.push(Figure::new("capacity_share", within(rate(both) / self.capacity), "ratio"));
         let units = &log.units;
         if self.spec.units.is_some() {
             for (name, bytes) in ["to_units_rate", "from_units_rate"].into_iter().zip(units.bytes) {
@@ -276,8 +270,8 @@ impl IntranodeQuestion {
     }
 
     /// Latencies of messages that stay in their host (`intra`) or leave it, or go to units or come from them; of a pair that
-    /// is measured for bandwidth none.
-    fn latencies(&self, class: &str, latencies: &Latencies) -> Vec<Figure> {
+    /// is measured for bandwidth none. With the messages of the second half of the window, and the warm-up, ps.
+    fn latencies(&self, class: &str, latencies: &Latencies, half: (&Latencies, u64)) -> Vec<Figure> {
         let share = self.spec.inter_share();
         let is_asked = match self.spec.pair {
             Some(pair) => class == "inter" && pair.measure == Measure::Latency,
@@ -305,6 +299,14 @@ impl IntranodeQuestion {
             Figure::new(&whole, mean, "s"),
             Figure::new(&format!("{whole}_longest"), latencies.longest as f64 * 1e-12, "s"),
         ];
+        if self.spec.pair.is_none() {
+            let (late, warm_up) = half;
+            let settled = latencies.is_settled(late, warm_up);
+            figures.push(Figure::new(&settled_name(&whole), f64::from(u8::from(settled)), "ratio"));
+            figures.extend(
+                latencies.growth(late).map(|growth| Figure::new(&format!("{whole}_growth"), growth, "ratio")),
+            );
+        }
         for (part, name) in PARTS.iter().enumerate() {
             if class == "inter" || latencies.sums[part] > 0 {
                 figures.push(Figure::new(
@@ -326,6 +328,23 @@ fn of_class(log: &IntranodeLog, class: usize) -> [u64; 3] {
         1 => [log.offered_bytes[1], log.inter_bytes, log.refused_bytes[1]],
         unit => [units.offered_bytes[unit - 2], units.bytes[unit - 2], units.refused_bytes[unit - 2]],
     }
+}
+
+/// A share of the window, which chance and what queues held before may put beyond 0 and 1.
+const fn within(share: f64) -> f64 {
+    share.clamp(0.0, 1.0)
+}
+
+/// Latencies of each class with those of the second half of the window.
+fn latencies_of(log: &IntranodeLog) -> [(&'static str, &Latencies, &Latencies); 4] {
+    let ([intra, inter], [to, from]) = (&log.latencies, &log.units.latencies);
+    let ([late_intra, late_inter], [late_to, late_from]) = (&log.late, &log.units.late);
+    [
+        ("intra", intra, late_intra),
+        ("inter", inter, late_inter),
+        ("to_units", to, late_to),
+        ("from_units", from, late_from),
+    ]
 }
 
 /// Classes of [`CARRIED`] of which anything was offered, each with what share of that came to stand in queues.

@@ -20,6 +20,20 @@ pub(super) const FILLING: [&str; 4] =
 /// Share of what is offered that may come to stand in queues before a point counts as one that has not settled.
 pub const FILLS: f64 = 0.02;
 
+/// Latencies that have to settle.
+const LATENCIES: [&str; 4] = ["intra_latency", "inter_latency", "to_units_latency", "from_units_latency"];
+
+/// Name of the figure that says whether a latency has settled: 1, or 0 where it still grows.
+pub(super) fn settled_name(latency: &str) -> String {
+    format!("{latency}_settled")
+}
+
+/// Whether a latency, or a part of it, has not settled at a point: the figure is of this window alone, and mostly too low.
+pub fn is_growing(point: &Told, figure: &str) -> bool {
+    let whole = LATENCIES.iter().find(|whole| figure.starts_with(**whole));
+    whole.is_some_and(|whole| point.value(&settled_name(whole)) == Some(0.0))
+}
+
 /// What was chosen on the other axes, and the least load of those at which less than `1 - SHORT_OF` of what was offered
 /// inside hosts, between them, or to or from units, arrived; none where there is none.
 pub type Saturation = (Label, Option<f64>);
@@ -29,10 +43,11 @@ fn is_short(point: &Told) -> bool {
     CARRIED.iter().filter_map(|name| point.value(name)).any(|share| share < 1.0 - SHORT_OF)
 }
 
-/// Points that have not settled: what a longer window, or one that begins later, carries is less, and it takes longer.
+/// Points that have not settled: their queues fill or their latencies differ between both halves of the window.
 pub fn unsettled(points: &[Told]) -> impl Iterator<Item = &Told> {
     let fills = |point: &Told| FILLING.iter().filter_map(|name| point.value(name)).any(|share| share > FILLS);
-    points.iter().filter(move |point| fills(point))
+    let grows = |point: &Told| LATENCIES.iter().any(|latency| is_growing(point, latency));
+    points.iter().filter(move |point| fills(point) || grows(point))
 }
 
 /// The saturation of each choice on the other axes than that of loads, in the order of points; empty without that axis.
