@@ -1,5 +1,6 @@
 //! The arguments of the command.
 use clap::{Parser, Subcommand};
+use railtwin_units::Bytes;
 
 use crate::calibrate::CalibrateArgs;
 use crate::check::CheckArgs;
@@ -32,6 +33,9 @@ pub struct Args {
     /// Most bytes that are read or unpacked of a file [default: 16 MiB of a text, 1 GiB of data]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub input_limit: Option<u64>,
+    /// Memory that the command may use, such as 16GiB [default: what the machine has to spare]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = |text: &str| text.parse::<Bytes>())]
+    pub memory: Option<Bytes>,
 }
 
 /// A limit of what is read.

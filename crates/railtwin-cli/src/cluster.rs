@@ -129,6 +129,9 @@ fn told_of(
         true => &own[point][..],
         false => policies,
     };
+    for (_, cluster) in asked {
+        cluster.cost_within(1, railtwin::memory::limit()).map_err(wrong)?;
+    }
     for (point, (_, cluster)) in asked.iter().enumerate() {
         for note in cluster.notes.iter().cloned().chain(cluster.idle_keys(policies_of(point))) {
             writeln!(streams.notes, "{note}")?;

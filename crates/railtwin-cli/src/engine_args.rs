@@ -6,7 +6,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use railtwin::Question;
 use railtwin::engines::cores;
 use railtwin_scenario::EngineName;
-use railtwin_units::Bytes;
 
 /// Which engine is asked.
 #[derive(Args, Debug)]
@@ -17,30 +16,17 @@ pub(crate) struct EngineArgs {
     /// Threads of one run of the packet engine; the result does not depend on them
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = counts())]
     pub(crate) threads: u32,
-    /// Memory that the command may use, such as 16GiB; default what the machine has to spare
-    #[arg(long, value_name = "SIZE", value_parser = |text: &str| text.parse::<Bytes>())]
-    memory: Option<Bytes>,
 }
 
 impl EngineArgs {
-    /// Bytes that the command may use.
-    pub(crate) fn memory(&self) -> u64 {
-        self.memory.map_or_else(railtwin::memory::available, |bytes| bytes.0)
-    }
-
-    /// Bytes that the command may use, where somebody says.
-    pub(crate) fn memory_said(&self) -> Option<u64> {
-        self.memory.map(|bytes| bytes.0)
-    }
-
     /// The words that say the same to another process.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = vec!["--threads".to_owned(), self.threads.to_string()];
         if let Some(engine) = self.engine {
             words.extend(["--engine".to_owned(), engine.name().to_owned()]);
         }
-        if let Some(memory) = self.memory {
-            words.extend(["--memory".to_owned(), format!("{} B", memory.0)]);
+        if let Some(memory) = railtwin::memory::said() {
+            words.extend(["--memory".to_owned(), format!("{memory} B")]);
         }
         words
     }

@@ -1,8 +1,10 @@
 //! `railtwin interference`: what jobs on one fabric cost each other.
 use std::path::Path;
+use std::thread::available_parallelism;
 
 use clap::Args;
 use railtwin::Question;
+use railtwin::cost::Cost;
 use railtwin::cost_json::of_interference;
 use railtwin::interference::{Interference, Options, interference};
 use railtwin_fabric::Fabric;
@@ -44,7 +46,16 @@ pub(crate) fn run(args: &InterferenceArgs, streams: &mut Streams<'_>) -> Result<
         ));
     }
     let resolved = question.resolve(&points.remove(0).scenario).map_err(wrong)?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    // Each draw runs all jobs together, and each of them alone: as much again.
+    let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
+    let runs = (2 * u64::from(args.draws), f64::from(args.steps) / f64::from(steps.max(1)));
+    let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit()).map_err(wrong)?;
+    cost.check(railtwin::memory::limit()).map_err(wrong)?;
     let meter = Meter::new(u64::from(args.draws), "replicates");
+    if let Some(words) = cost.words() {
+        meter.announce(&words, streams.notes)?;
+    }
     let options = Options { draws: args.draws, steps: args.steps };
     let engine = railtwin::engines::engine_of(&resolved);
     let found = interference(&resolved.case, &*engine, options, &|| meter.tick()).map_err(wrong)?;

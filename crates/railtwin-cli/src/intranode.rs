@@ -1,10 +1,11 @@
 //! `railtwin intranode`: traffic inside hosts and between them, over loads.
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
 use clap::Args;
 use railtwin::Question;
 use railtwin::intranode::{
-    FILLS, Order, SHORT_OF, Told, answer, is_growing, orders, page, part_words, regressions,
+    FILLS, Order, SHORT_OF, Told, answer, cost, is_growing, orders, page, part_words, regressions,
     saturations, told, unsettled, warnings,
 };
 use railtwin_store::Figure;
@@ -59,7 +60,12 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
     for warning in warnings(&asked) {
         writeln!(streams.notes, "warning: {warning}")?;
     }
+    let side_by_side = if args.threads == 1 { available_parallelism().map_or(1, usize::from) } else { 1 };
+    let words = cost(&asked, side_by_side).map_err(wrong)?.and_then(|cost| cost.words());
     let meter = Meter::new(asked.len() as u64, "points");
+    if let Some(words) = words {
+        meter.announce(&words, streams.notes)?;
+    }
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
     if let Some(path) = &args.report {

@@ -42,6 +42,7 @@ mod interference;
 mod intranode;
 mod intranode_measured;
 mod intranode_regression;
+mod memory_watch;
 mod meter;
 mod one_point;
 mod overwritten;
@@ -83,13 +84,15 @@ use sweep_processes::Program;
 /// Exit status of a command whose reader has gone: as of one that SIGPIPE ended.
 const READER_GONE: u8 = 141;
 
-/// Sets how much of a file is read: as the flag says, else as the environment does.
+/// Sets how much of a file is read, as the flag says, else as the environment does, and how much memory may be taken.
 fn set_limit(args: &Args) -> Result<(), CliError> {
     let limit = match args.input_limit {
         Some(limit) => Some(limit),
         None => input::limit_of_environment().map_err(|text| CliError::refused(&text))?,
     };
     input::set_limit(limit);
+    railtwin::memory::set_limit(args.memory.map(|bytes| bytes.0));
+    memory_watch::begin();
     Ok(())
 }
 
@@ -104,6 +107,7 @@ pub struct Streams<'a> {
 /// Runs the command on the process's own streams. `args` begins with the program's name; `is_open` says whether the
 /// process was started with a standard output at all.
 pub fn main(args: impl IntoIterator<Item = OsString>, is_open: bool) -> ExitCode {
+    memory_watch::allow();
     let mut out: Box<dyn Write> = if is_open { standard_output() } else { Box::new(Closed) };
     let mut streams = Streams { out: &mut out, notes: &mut io::stderr() };
     ExitCode::from(run(args, &mut streams))

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question, streams.notes);
     let out = (!args.no_folder).then_some(args.out.as_path());
-    let points = run_points(&question, out, args.force, args.engine.memory(), streams.notes)?;
+    let points = run_points(&question, out, args.force, railtwin::memory::limit(), streams.notes)?;
     write_warnings(&points, streams.notes)?;
     if args.json {
         let value = json_of(&question, &points)?;

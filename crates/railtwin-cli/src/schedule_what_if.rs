@@ -1,4 +1,7 @@
 //! `railtwin schedule --what-if`: the placements of a job before it is placed, the best first.
+use std::thread::available_parallelism;
+
+use railtwin::cost::Cost;
 use railtwin::cost_json::of_what_if;
 use railtwin::impact::StepTime;
 use railtwin::what_if::{Outcome, Way, draws_most, options_of, row_of, what_if};
@@ -23,7 +26,17 @@ pub(crate) fn run(
     };
     let row = row_of(&scenario, job).map_err(wrong)?;
     let options = options_of(&scenario, draws);
-    let meter = Meter::new(draws_most(&scenario, row, options), "replicates");
+    let resolved = question.resolve(&scenario).map_err(wrong)?;
+    let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
+    let runs = (draws_most(&scenario, row, options), f64::from(options.steps) / f64::from(steps.max(1)));
+    let cores = available_parallelism().map_or(1, usize::from);
+    let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit()).map_err(wrong)?;
+    cost.check(railtwin::memory::limit()).map_err(wrong)?;
+    drop(resolved);
+    let meter = Meter::new(runs.0, "replicates");
+    if let Some(words) = cost.words() {
+        meter.announce(&words, streams.notes)?;
+    }
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let ways = what_if(&question, &scenario, row, (&*engine, options), &|| meter.tick()).map_err(wrong)?;
     meter.finish();

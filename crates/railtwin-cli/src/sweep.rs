@@ -189,7 +189,7 @@ fn call_of(args: &SweepArgs) -> Call<'_> {
 /// So many points at a time as there is memory for, unless somebody says how many.
 fn width_of(args: &SweepArgs, points: &[SweptPoint]) -> Width {
     let largest = points.iter().map(|point| point.bytes).fold(1.0, f64::max);
-    let fitting = (args.engine.memory() as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
+    let fitting = (railtwin::memory::limit() as f64 / largest).clamp(1.0, f64::from(u32::MAX)) as u32;
     Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) }
 }
 
@@ -198,8 +198,8 @@ fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, C
     // Elsewhere a point has the cores that it asks for, and what memory there is, the others know.
     let is_here = matches!(args.on, On::Processes) && !args.sbatch;
     let (side_by_side, memory) = match is_here {
-        true => (available_parallelism().map_or(1, usize::from), args.engine.memory()),
-        false => (args.engine.threads as usize, args.engine.memory_said().unwrap_or(u64::MAX)),
+        true => (available_parallelism().map_or(1, usize::from), railtwin::memory::limit()),
+        false => (args.engine.threads as usize, railtwin::memory::said().unwrap_or(u64::MAX)),
     };
     let points = question.points().map_err(|error| CliError::of(error, &question.text))?;
     let swept = points.into_iter().map(|point| {

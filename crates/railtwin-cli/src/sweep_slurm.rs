@@ -36,7 +36,7 @@ pub(crate) fn write(
 ) -> Result<(), CliError> {
     let tasks = points.clamp(1, TASKS_MAX);
     let jobs = call.jobs.unwrap_or(1);
-    let memory = match call.engine.memory_said() {
+    let memory = match railtwin::memory::said() {
         Some(said) => said as f64,
         None => (bytes * COUNTED * f64::from(jobs)).max(MEMORY_MIN),
     };

@@ -1,5 +1,7 @@
 //! What a run will take, said before it begins: rows, memory, and roughly time; and what is too large to begin.
+use railtwin_engine::packet_log::QueueSample;
 use railtwin_engine::{Extent, Pace};
+use railtwin_fabric::HostId;
 use railtwin_scenario::EngineName;
 use railtwin_workload::{Algorithm, Collective};
 
@@ -9,7 +11,7 @@ use crate::question::Resolved;
 use crate::simulate::BATCH;
 
 /// Seconds from which on a person is told what to expect.
-const LONG: f64 = 10.0;
+pub(crate) const LONG: f64 = 10.0;
 /// Packet-hops of a second on one core: `make bench` measures 4 to 8 million.
 const HOPS_PER_S: f64 = 5e6;
 /// Bytes of the program before anything is lowered.
@@ -29,6 +31,8 @@ pub struct Estimate {
     pub seconds: f64,
     /// Packets that will cross links in a replicate, where packets move.
     pub packet_hops: Option<f64>,
+    /// Rows of the table of queues, where packets move and queues are sampled.
+    pub sample_rows: f64,
     /// Whether every bundle finds its own rate.
     pub by_bundle: bool,
 }
@@ -59,7 +63,7 @@ impl Estimate {
         // Of several the chosen one runs again.
         let runs = if replicates > 1 { f64::from(replicates) / side_by_side as f64 + 1.0 } else { 1.0 };
         seconds *= runs;
-        Self { extent, bytes, seconds, packet_hops: None, by_bundle: !joined }
+        Self { extent, bytes, seconds, packet_hops: None, sample_rows: 0.0, by_bundle: !joined }
     }
 
     /// Refuses what does not fit.
@@ -67,7 +71,7 @@ impl Estimate {
     /// # Errors
     /// [`Error::TooLarge`] with what was counted, the limit and what would be smaller.
     pub fn check(&self, resolved: &Resolved, limit: u64) -> Result<(), Error> {
-        let rows = self.extent.most_rows();
+        let rows = self.extent.most_rows().max(self.sample_rows);
         let problem = if rows > ROWS_MAX {
             format!("{} rows of one kind, and 32 bits number {}", count(rows), count(ROWS_MAX))
         } else if self.bytes > limit as f64 {
@@ -76,6 +80,9 @@ impl Estimate {
             return Ok(());
         };
         let mut ways = vec!["fewer GPUs in a group"];
+        if self.sample_rows > 0.0 {
+            ways.insert(0, "longer packet.samples");
+        }
         let patterns = || resolved.case.work.jobs.iter().flat_map(|job| &job.plan.patterns);
         let direct = |pattern: &railtwin_workload::Pattern| {
             pattern.algorithm == Algorithm::Direct && pattern.collective != Collective::SendReceive
@@ -106,7 +113,7 @@ impl Estimate {
     }
 
     /// Edges, queue pairs and links in words.
-    fn rows(&self) -> String {
+    pub(crate) fn rows(&self) -> String {
         let Extent { edges, flows, links_each, operations, .. } = self.extent;
         let paths = format!(
             "{} edges with {} queue pairs over {links_each:.1} links each",
@@ -119,6 +126,15 @@ impl Estimate {
     /// Counts packets too, once the point is known to fit: that lowers it.
     pub fn with_packets(mut self, resolved: &Resolved) -> Self {
         self.packet_hops = packet_hops(resolved);
+        if let (Some(hops), Some(width)) = (self.packet_hops, resolved.case.packets.keys.samples) {
+            // At least so long packets are on links, each with a row for each sample.
+            let fabric = &resolved.case.fabric;
+            let port = fabric.host_model(HostId(0)).nic.port_capacity.bytes_per_s();
+            let busy = hops * resolved.case.packets.keys.payload.0 as f64 / port;
+            let rows = busy / width.seconds().max(1e-12);
+            self.bytes += rows * size_of::<QueueSample>() as f64;
+            self.sample_rows = rows;
+        }
         let hops = self.packet_hops.unwrap_or(0.0) * f64::from(resolved.scenario.run.replicates);
         self.seconds += hops / (HOPS_PER_S * f64::from(resolved.threads.max(1)));
         self
@@ -165,7 +181,7 @@ pub(crate) fn refused_above(bytes: f64, limit: u64) -> Result<(), Error> {
 }
 
 /// A number for people.
-fn count(number: f64) -> String {
+pub(crate) fn count(number: f64) -> String {
     let scales = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
     match scales.into_iter().find(|(scale, _)| number >= *scale) {
         Some((scale, name)) => format!("{:.1} {name}", number / scale),
@@ -173,7 +189,8 @@ fn count(number: f64) -> String {
     }
 }
 
-fn gib(bytes: f64) -> String {
+/// Bytes for people.
+pub(crate) fn gib(bytes: f64) -> String {
     let [kib, mib, gib] = [10, 20, 30].map(|power| bytes / f64::from(1_u32 << power));
     match () {
         () if gib >= 1.0 => format!("{gib:.1} GiB"),
@@ -182,7 +199,8 @@ fn gib(bytes: f64) -> String {
     }
 }
 
-fn duration(seconds: f64) -> String {
+/// A time for people.
+pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),

@@ -49,6 +49,7 @@ pub mod capacity;
 pub mod cluster;
 pub mod columns;
 pub mod control_page;
+pub mod cost;
 pub mod cost_json;
 pub mod diagnose;
 pub mod diagnosed_page;

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use railtwin_records::Table;
-use railtwin_scenario::Scenario;
+use railtwin_scenario::{EngineName, Scenario};
 use railtwin_store::{RunFolder, RunInfo};
 
 use crate::cluster::{Weeks, WeeksRun};
@@ -100,8 +100,13 @@ impl Runnable {
     pub fn bytes_within(&self, threads: usize, limit: u64) -> Result<f64, Error> {
         match self {
             Self::Steps(resolved) => {
-                let estimate = Estimate::of(resolved, threads);
-                estimate.check(resolved, limit).map(|()| estimate.bytes)
+                let mut estimate = Estimate::of(resolved, threads);
+                estimate.check(resolved, limit)?;
+                if resolved.case.packets.keys.samples.is_some() {
+                    estimate = estimate.with_packets(resolved);
+                    estimate.check(resolved, limit)?;
+                }
+                Ok(estimate.bytes)
             }
             Self::Weeks(weeks) => refused_above(weeks.bytes(), limit).map(|()| weeks.bytes()),
         }
@@ -132,10 +137,28 @@ impl Runnable {
     /// As of [`Run::of_into`] and [`Weeks::run`].
     pub fn run_into(self, folder: Option<&RunFolder>, progress: &(dyn Fn() + Sync)) -> Result<Ran, Error> {
         match self {
-            Self::Steps(resolved) => Ok(Ran::Steps(Box::new(Run::of_into(*resolved, folder, progress)?))),
+            Self::Steps(resolved) => {
+                crate::memory::expect_growth(&growth_of(&resolved));
+                Ok(Ran::Steps(Box::new(Run::of_into(*resolved, folder, progress)?)))
+            }
             Self::Weeks(weeks) => Ok(Ran::Weeks(Box::new(weeks.run(progress)?))),
         }
     }
+}
+
+/// What may grow beyond any estimate while a case runs, with the keys that make it smaller.
+fn growth_of(resolved: &Resolved) -> String {
+    let mut ways = Vec::new();
+    let case = &resolved.case;
+    if resolved.scenario.engine == EngineName::Packet && case.packets.keys.samples.is_some() {
+        ways.push("rows of queues grow: write a longer packet.samples");
+    }
+    if resolved.scenario.control.feedback.is_some() {
+        ways.push("records of messages that feedback reports grow: write a longer control.feedback");
+    }
+    let fewer = "records of operations and links grow: write fewer steps, fewer bytes or fewer GPUs";
+    ways.push(fewer);
+    ways.join("; ")
 }
 
 impl Ran {

@@ -60,24 +60,42 @@ impl Question {
     }
 }
 
+impl ClusterQuestion {
+    /// Most bytes at once, beside the fabric: jobs as they are kept, links as they are shared, and the paths that GPUs
+    /// have to choose from where all of them are held. A day on 15,360 GPUs of HPN took 96 MiB of 167 counted.
+    pub(crate) fn bytes(&self, counts: [u64; 2]) -> f64 {
+        let size = |bytes: usize| bytes as f64;
+        let (fabric, spec) = (&self.fabric, &self.spec);
+        let [jobs, gpus] = counts.map(|count| count as f64);
+        let of_jobs = COPIES * (jobs * size(size_of::<JobTold>()) + gpus * size(size_of::<(u32, u32)>()));
+        let of_links = size(fabric.link_count()) * size(size_of::<SharedLink>());
+        let path = size(size_of::<Candidate>()) + LINKS_OF_A_PATH * size(size_of::<u32>());
+        let ports = f64::from(fabric.host_model(HostId(0)).nic.ports);
+        let pieces = f64::from(self.gpus()) * ports * f64::from(spec.queue_pairs);
+        PROGRAM + of_jobs + of_links + pieces * f64::from(spec.paths) * path
+    }
+
+    /// Cost of its weeks; `side_by_side` runs at a time.
+    ///
+    /// # Errors
+    /// As of its jobs; [`Error::TooLarge`] beyond `limit` bytes.
+    pub fn cost_within(&self, side_by_side: u64, limit: u64) -> Result<f64, Error> {
+        let jobs = self.jobs(self.seed)?;
+        let gpus = jobs.iter().map(|job| u64::from(job.gpus)).sum();
+        let bytes = self.bytes([jobs.len() as u64, gpus]) * side_by_side.max(1) as f64;
+        crate::estimate::refused_above(bytes, limit).map(|()| bytes)
+    }
+}
+
 impl Weeks {
     /// The id of its run.
     pub fn run_id(&self) -> &str {
         &self.run_id
     }
 
-    /// Most bytes at once, beside the fabric: jobs as they are kept, links as they are shared, and the paths that GPUs
-    /// have to choose from where all of them are held. A day on 15,360 GPUs of HPN took 96 MiB of 167 counted.
+    /// Most bytes at once.
     pub fn bytes(&self) -> f64 {
-        let size = |bytes: usize| bytes as f64;
-        let (fabric, spec) = (&self.asked.fabric, &self.asked.spec);
-        let [jobs, gpus] = self.jobs.map(|count| count as f64);
-        let of_jobs = COPIES * (jobs * size(size_of::<JobTold>()) + gpus * size(size_of::<(u32, u32)>()));
-        let of_links = size(fabric.link_count()) * size(size_of::<SharedLink>());
-        let path = size(size_of::<Candidate>()) + LINKS_OF_A_PATH * size(size_of::<u32>());
-        let ports = f64::from(fabric.host_model(HostId(0)).nic.ports);
-        let pieces = f64::from(self.asked.gpus()) * ports * f64::from(spec.queue_pairs);
-        PROGRAM + of_jobs + of_links + pieces * f64::from(spec.paths) * path
+        self.asked.bytes(self.jobs)
     }
 
     /// What stands in `run.json` while it runs.

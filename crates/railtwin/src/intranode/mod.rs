@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+mod cost;
 pub mod fit;
 pub mod measured;
 mod order;
@@ -29,6 +30,7 @@ pub use self::page::{page, part_words};
 pub use self::regression::{ADJUSTMENTS, Model, Regression, Throughput, regressions};
 use self::saturation::{CARRIED, FILLING, settled_name};
 pub use self::saturation::{FILLS, LOAD, SHORT_OF, is_growing, saturations, unsettled};
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::question::Question;
 use crate::run::unexpected;
@@ -71,6 +73,7 @@ pub struct IntranodeQuestion {
     expect: BTreeMap<String, Bounds>,
     /// Keys that are written and change nothing.
     idle: Vec<Idle>,
+    cost: Cost,
     run: IntranodeRun,
 }
 
@@ -103,6 +106,8 @@ impl Question {
             return Err(Error::Argument(message.to_owned()));
         };
         let fabric: Fabric = self.fabric(scenario)?;
+        let cost = cost::of(&fabric, &spec, threads);
+        cost.check(crate::memory::limit())?;
         let run = IntranodeRun::new(&fabric, &spec, scenario.seed, threads).map_err(|refused| {
             let source = Source { file: &self.file, text: &self.text };
             source.error(&refused.key, refused.message, Some(&refused.hint))
@@ -117,7 +122,7 @@ impl Question {
         if let Some(host) = scenario.fabric.host() {
             idle.extend(spec.idle_of_host(host, model.nvlink.is_some()));
         }
-        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, expect, idle, run })
+        Ok(IntranodeQuestion { name, fabric_name, spec, hosts, gpus, capacity, expect, idle, cost, run })
     }
 
     /// The traffic of all points, with what was chosen on each axis.
@@ -134,6 +139,17 @@ impl Question {
             .map(|point| Ok((point.label.clone(), self.intranode(&point.scenario, threads)?)))
             .collect()
     }
+}
+
+/// Cost of all points, with so many side by side; none without points.
+///
+/// # Errors
+/// [`Error::TooLarge`] where that is more than the command may take.
+pub fn cost(asked: &[(Label, IntranodeQuestion)], side_by_side: usize) -> Result<Option<Cost>, Error> {
+    let costs: Vec<Cost> = asked.iter().map(|(_, question)| question.cost.clone()).collect();
+    let all = cost::of_all(&costs, side_by_side);
+    all.as_ref().map_or(Ok(()), |all| all.check(crate::memory::limit()))?;
+    Ok(all)
 }
 
 /// What is said beside the points of a scenario: keys that change nothing at any of them.
