@@ -427,7 +427,7 @@ fn crowded(windows: &str) -> (Vec<railtwin_store::Figure>, f64) {
 }
 
 #[test]
-fn a_point_that_has_not_settled_is_run_anew_for_twice_as_long() {
+fn a_point_that_has_not_settled_is_run_for_twice_as_long() {
     let short = "duration = \"20 us\"\nwarm_up = \"10 us\"";
     let filling = |figures: &[railtwin_store::Figure]| {
         figures.iter().find(|figure| figure.name == "inter_filling_share").unwrap().value.unwrap()
@@ -440,7 +440,14 @@ fn a_point_that_has_not_settled_is_run_anew_for_twice_as_long() {
     assert!(filling(&longer) <= 0.02, "{longer:?}");
     // As if the windows were written so.
     let written = format!("duration = \"{} us\"\nwarm_up = \"{} us\"", 20.0 * times, 10.0 * times);
-    assert_eq!(crowded(&written).0, longer);
+    let whole = crowded(&written).0;
+    assert_eq!(whole.len(), longer.len());
+    for (whole, longer) in whole.iter().zip(&longer) {
+        let [anew, on] = [whole, longer].map(|figure| figure.value.unwrap());
+        // What is on its last link when a window ends is counted in neither window.
+        let near = (anew - on).abs() <= 1e-4 * anew.abs() || whole.name.ends_with("_filling_share");
+        assert!(whole.name == longer.name && near, "{whole:?} {longer:?}");
+    }
     // No longer than said, and once where it has settled.
     let (most, counted) = crowded(&format!("{short}\nlongest = \"40 us\""));
     assert!((counted - 20e-6).abs() < 1e-12 && filling(&most) > 0.02, "{counted} {most:?}");

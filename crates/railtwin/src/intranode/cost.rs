@@ -5,7 +5,7 @@ use railtwin_fabric::{Fabric, HostId};
 use crate::cost::Cost;
 
 /// Bytes of the program and of one host. Like all constants here measured on fabrics `rlft` of 16 and 32 ports with two and
-/// three stages, on one core of an Intel Xeon at 2.1 GHz: 25 to 346 MB, 2 to 35 million packet-hops.
+/// three stages, on one core of a two-core virtual machine: 25 to 346 MB, 2 to 35 million packet-hops.
 const PROGRAM: f64 = 12e6;
 /// Bytes of a switch for each pair of its ports: queues, requests and turns of its arbiter.
 const OF_PORT_PAIR: f64 = 172.0;
