@@ -6,6 +6,7 @@ use railtwin_control::Place;
 use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::fluid::Running;
+use railtwin_control::crux::selection::Selection;
 use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
@@ -59,6 +60,11 @@ pub(crate) struct Live {
     /// Seconds of a step and of its communication where only its own NICs and NVLink hold it back, without checkpoints.
     pub step_alone: f64,
     pub communication: f64,
+    /// Seconds of a step by the paths that the policy gives the job on an empty cluster, on whole links and without what it
+    /// reads: what its own flows lose to each other is in it.
+    pub step_own: f64,
+    /// The same of all steps that it did.
+    pub done_own: f64,
     pub shared_a_link: bool,
     pub contended: bool,
     pub contended_s: f64,
@@ -190,6 +196,7 @@ impl Live {
             started: Some(self.started),
             ended: None,
             steps: self.done,
+            counted: self.done,
             step_alone: self.step_alone,
             communication: self.communication,
             computing_alone: self.computation / (f64::from(self.gpus) * self.step_alone),
@@ -199,6 +206,7 @@ impl Live {
             checkpoints: self.writing.as_ref().map_or(0, |writing| writing.count),
             writing_s: self.writing.as_ref().map_or(0.0, |writing| writing.seconds),
             writing_alone_s: self.writing.as_ref().map_or(0.0, |writing| writing.alone),
+            steps_own_s: self.done_own,
             steps_without_reads_s: self.done_by_paths[0],
             steps_by_paths_s: self.done_by_paths[1],
             steps_beside_inference_s: self.done_by_paths[2],
@@ -230,6 +238,7 @@ impl Live {
             done: old.done,
             started: old.started,
             done_by_paths: old.done_by_paths,
+            done_own: old.done_own,
             ..self
         }
     }
@@ -255,6 +264,13 @@ impl Live {
         let computation = tenant.work;
         // Jobs are profiled by the paths of hashes.
         let burdens = ask.sharing.chooses_paths().then(|| Arc::new(Burdens::of(tenants, &tenant, &demand)));
+        let links_of_all = tenants.links.len();
+        let own = burdens.as_ref().and_then(|burdens| {
+            let paths =
+                ask.sharing.paths_since(&mut Selection::default(), &[Arc::clone(burdens)], links_of_all);
+            Some(burdens.demand(tenants, paths?.first()?).step_alone())
+        });
+        let step_own = own.unwrap_or_else(|| demand.step_alone());
         let steps = (job.duration / step_alone).round().max(1.0);
         let writing = Writing::of(job, &places, plant, links, ask, step_alone);
         let stretch = writing.as_ref().map_or(steps, |writing| writing.every.min(steps));
@@ -276,6 +292,8 @@ impl Live {
             lot,
             step_alone,
             communication,
+            step_own,
+            done_own: 0.0,
             shared_a_link: false,
             contended: false,
             contended_s: 0.0,

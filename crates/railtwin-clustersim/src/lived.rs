@@ -12,6 +12,8 @@ pub struct JobLife {
     pub ended: Option<f64>,
     /// Steps of it; all where it ended.
     pub steps: f64,
+    /// Steps that [`Self::steps_own_s`] and its like are of; about `steps`.
+    pub counted: f64,
     /// Seconds of a step alone, without checkpoints.
     pub step_alone: f64,
     /// Seconds of communication of a step alone.
@@ -30,6 +32,9 @@ pub struct JobLife {
     pub writing_s: f64,
     /// Seconds that they would have taken with nobody else writing or training.
     pub writing_alone_s: f64,
+    /// Seconds that its steps would have taken by the paths that the policy gives the job on an empty cluster, with nothing to
+    /// read and nobody asking for inference.
+    pub steps_own_s: f64,
     /// Seconds that its steps would have taken by their paths with no other job in the way, nothing to read and nobody asking
     /// for inference.
     pub steps_without_reads_s: f64,
@@ -52,6 +57,7 @@ impl JobLife {
             started: None,
             ended: None,
             steps: 0.0,
+            counted: 0.0,
             step_alone: 0.0,
             communication: 0.0,
             computing_alone: 0.0,
@@ -61,6 +67,7 @@ impl JobLife {
             checkpoints: 0,
             writing_s: 0.0,
             writing_alone_s: 0.0,
+            steps_own_s: 0.0,
             steps_without_reads_s: 0.0,
             steps_by_paths_s: 0.0,
             steps_beside_inference_s: 0.0,
@@ -68,11 +75,19 @@ impl JobLife {
         }
     }
 
-    /// Times that it took of what its steps would have taken alone, without the time in the queue; the checkpoints that
-    /// it wrote are in it. None before it ended.
+    /// Times that it took of what its steps would have taken alone under the same policy, without the time in the queue; the
+    /// checkpoints that it wrote are in it. None before it ended.
     pub fn slowdown(&self) -> Option<f64> {
         let ran = self.ended? - self.started?;
-        Some(ran / (self.steps * self.step_alone))
+        Some(ran / (self.steps * self.step_alone * self.own_collisions()?))
+    }
+
+    /// Times that its steps take alone under the policy of what they take without collisions: what its own flows lose to
+    /// each other on links that they share. None before it did a step.
+    pub fn own_collisions(&self) -> Option<f64> {
+        // Steps that are skipped over end a rounding off the whole number of them.
+        let own = self.steps_own_s / (self.counted * self.step_alone);
+        own.is_finite().then_some(own)
     }
 
     /// Share of the steps it would have done alone that it did, from its start to its end, or to the end of `span` seconds

@@ -250,6 +250,7 @@ impl World<'_> {
             let times = (progress.from, progress.to);
             if !live.is_writing() {
                 live.done += progress.steps;
+                live.done_own += progress.steps * live.step_own;
                 for (sum, step) in live.done_by_paths.iter_mut().zip(live.by_paths) {
                     *sum += progress.steps * step;
                 }

@@ -68,7 +68,7 @@ const STARVED: f64 = 0.1;
 const SAME: f64 = 1e-4;
 
 /// The figures, in one order for all.
-const DECLARED: [Declared; 29] = [
+const DECLARED: [Declared; 30] = [
     declared::GPU_UTILIZATION,
     declared::OCCUPANCY,
     declared::JOBS_ENDED,
@@ -76,6 +76,7 @@ const DECLARED: [Declared; 29] = [
     declared::JOBS_TOO_LARGE,
     declared::SLOWDOWN_MEAN,
     declared::SLOWDOWN_P95,
+    declared::OWN_COLLISIONS,
     declared::THROUGHPUT_LOSS_WORST,
     declared::THROUGHPUT_MEAN,
     declared::THROUGHPUT_LOSS_WORST_RUNNING,
@@ -156,6 +157,8 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
     let too_large = jobs.iter().filter(|job| job.gpus > lived.gpus).count();
     let started = || lived.jobs.iter().filter(|job| job.started.is_some());
     let slowdown = Values::of(lived.jobs.iter().filter_map(JobLife::slowdown));
+    let of_ended = lived.jobs.iter().filter(|job| job.ended.is_some());
+    let own = Values::of(of_ended.filter_map(JobLife::own_collisions));
     let waiting = Values::of(started().filter_map(|job| Some(job.started? - submitted[job.job])));
     let completion = Values::of(lived.jobs.iter().filter_map(|job| Some(job.ended? - submitted[job.job])));
     let makespan = lived
@@ -190,6 +193,7 @@ pub(super) fn figures_of(jobs: &[ClusterJob], lived: &Lived) -> Vec<Figure> {
         Some(too_large as f64),
         slowdown.mean(),
         slowdown.at(0.95),
+        own.mean(),
         slowdown.at(1.0).map(|most| lost(1.0 / most)),
         throughput.mean(),
         of_running.at(0.0).map(lost),
@@ -222,7 +226,7 @@ fn figure(of: &Declared, value: Option<f64>, queue: &Queue, running: usize) -> F
     let unit = if of.unit == Unit::Seconds { of.unit.name() } else { "" };
     let note = match of.name {
         "waiting_mean" | "waiting_p95" => queue.note("over jobs that started", 0),
-        "completion_mean" | "makespan" | "slowdown_mean" | "slowdown_p95" => {
+        "completion_mean" | "makespan" | "slowdown_mean" | "slowdown_p95" | "own_collisions" => {
             queue.note("over jobs that ended", running)
         }
         _ => String::new(),

@@ -109,10 +109,10 @@ fn jobs(told: &Told) -> Value {
         .finish()
 }
 
-/// Times that a job ran of what it would have run alone; of one that still runs at the end, so far.
+/// Times that a job ran of what it would have run alone under the policy; of one that still runs at the end, so far.
 fn slowdown(job: &JobTold, span: f64) -> f64 {
     let so_far = || {
-        let alone = job.steps * job.step_alone_s;
+        let alone = job.steps * job.step_alone_s * job.own_collisions?;
         (alone > 0.0).then_some((span - job.started_s?) / alone)
     };
     job.slowdown.or_else(so_far).unwrap_or(f64::NAN)
@@ -271,6 +271,7 @@ mod tests {
             step_alone_s: 216.0,
             communication_s: 0.1,
             slowdown: None,
+            own_collisions: None,
             contended_s: 5.0,
             shared_a_link: true,
             held: vec![(0, 1), (8, 8)],

@@ -72,6 +72,7 @@ fn jobs(told: &Told) -> Table {
             column("step_alone_s", |job| job.step_alone_s),
             column("communication_s", |job| job.communication_s),
             column("slowdown", |job| or_nan(job.slowdown)),
+            column("own_collisions", |job| or_nan(job.own_collisions)),
             column("contended_s", |job| job.contended_s),
             Column::u32("shared_a_link", told.jobs.iter().map(|job| job.shared_a_link.into()).collect()),
             Column::coded("held", held.iter().map(String::as_str)),

@@ -59,8 +59,11 @@ pub struct JobTold {
     pub step_alone_s: f64,
     /// Seconds of communication of a step alone.
     pub communication_s: f64,
-    /// Times that it ran of what it would have run alone; null where it did not end.
+    /// Times that it ran of what it would have run alone under the same policy; null where it did not end.
     pub slowdown: Option<f64>,
+    /// Times that it would have run alone under the policy of what it would have run without collisions of its own flows;
+    /// null where it did no step.
+    pub own_collisions: Option<f64>,
     /// Seconds in which it contended.
     pub contended_s: f64,
     /// Whether another's traffic ever crossed a link of its.
@@ -138,6 +141,7 @@ impl Told {
                 step_alone_s: life.step_alone,
                 communication_s: life.communication,
                 slowdown: life.slowdown(),
+                own_collisions: life.own_collisions(),
                 contended_s: life.contended_s,
                 shared_a_link: life.shared_a_link,
                 held: runs_of(&life.places, first_gpu),

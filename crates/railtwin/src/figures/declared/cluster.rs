@@ -13,10 +13,14 @@ declare! {
     JOBS_RUNNING = "jobs_running": Count, Neither;
     /// Jobs that have more GPUs than the cluster, and never start.
     JOBS_TOO_LARGE = "jobs_too_large": Count, Neither;
-    /// Times that a job that ended ran of what it would have run alone, without checkpoints, reads and inference, mean over jobs.
+    /// Times that a job that ended ran of what it would have run alone under the same policy, without checkpoints, reads and
+    /// inference, mean over jobs.
     SLOWDOWN_MEAN = "slowdown_mean": Ratio, Less;
     /// The same, below which 95 % of the jobs are.
     SLOWDOWN_P95 = "slowdown_p95": Ratio, Less;
+    /// Times that a job that ended would have run alone under the same policy of what it would have run without collisions of
+    /// its own flows, mean over jobs.
+    OWN_COLLISIONS = "own_collisions": Ratio, Less;
     /// Share of its throughput that the job lost that lost most of those that ended, to others, checkpoints, reads and inference.
     THROUGHPUT_LOSS_WORST = "throughput_loss_worst": Share, Less;
     /// Share of what they would have done alone that jobs did, those that ended and those that still run.

@@ -13,7 +13,7 @@ use crate::figures::declared::{Declared, Unit, cluster};
 use crate::headline::numbers::{apart, shown, time};
 
 /// Names of figures in sentences; others are called by their names.
-const LABELS: [(&Declared, &str); 30] = [
+const LABELS: [(&Declared, &str); 31] = [
     (&DOWNTIME, "downtime"),
     (&PRODUCTIVE, "productive time"),
     (&STEPS, "kept steps"),
@@ -42,6 +42,7 @@ const LABELS: [(&Declared, &str); 30] = [
     (&cluster::WAITING_P95, "95th percentile of queueing time"),
     (&cluster::SLOWDOWN_MEAN, "mean slowdown of jobs"),
     (&cluster::SLOWDOWN_P95, "95th percentile of slowdown"),
+    (&cluster::OWN_COLLISIONS, "collisions of own flows"),
     (&cluster::THROUGHPUT_MEAN, "throughput of jobs over that alone"),
     (&cluster::JOBS_ENDED, "ended jobs"),
 ];
