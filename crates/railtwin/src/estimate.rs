@@ -41,7 +41,7 @@ impl Estimate {
     /// Counts a point; `threads` replicates run side by side. Nothing is lowered.
     pub fn of(resolved: &Resolved, threads: usize) -> Self {
         let case = &resolved.case;
-        let extent = Extent::of(case);
+        let extent = resolved.extent().clone();
         let joined = case.pace == Pace::Class;
         let (one, mut seconds) = match resolved.scenario.engine {
             EngineName::Flow => (

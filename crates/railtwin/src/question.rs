@@ -3,8 +3,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use railtwin_engine::{Case, Own};
+use railtwin_engine::{Case, Extent, Own};
 use railtwin_fabric::Fabric;
 use railtwin_formats::{JobList, job_list};
 use railtwin_scenario::{EngineName, Scenario, Source, SweepPoint, expand_on};
@@ -41,9 +42,16 @@ pub struct Resolved {
     pub files: Vec<String>,
     /// Threads that one run of the packet engine uses; no part of the case, the result does not depend on it.
     pub threads: u32,
+    /// Rows of the case, counted where they are first asked for. Another case has others.
+    pub(crate) extent: OnceLock<Extent>,
 }
 
 impl Resolved {
+    /// Rows of the case: counting takes as long as the shapes of all its communicators.
+    pub(crate) fn extent(&self) -> &Extent {
+        self.extent.get_or_init(|| Extent::of(&self.case))
+    }
+
     /// The same with controllers of one's own. Their names are part of what names the run; what they do is not, so who
     /// keeps runs must know which code made them.
     ///
@@ -147,7 +155,15 @@ impl Question {
         let source = Source { file: &self.file, text: &self.text };
         let case = scenario.resolve(source, &|path: &str| reading.read(path))?;
         let CaseName { text: case_text, hash: case_hash, files } = reading.name_of(scenario);
-        Ok(Resolved { scenario: scenario.clone(), case, case_text, case_hash, files, threads: self.threads })
+        Ok(Resolved {
+            scenario: scenario.clone(),
+            case,
+            case_text,
+            case_hash,
+            files,
+            threads: self.threads,
+            extent: OnceLock::new(),
+        })
     }
 }
 

@@ -180,7 +180,8 @@ fn both_engines_take_a_host_out_whose_nic_is_dead() {
     }
     assert_eq!(told[0], told[1]);
     let run = |threads| {
-        let resolved = Resolved { threads, ..resolved(&text("steps = 16", "", dead), EngineName::Packet) };
+        let mut resolved = resolved(&text("steps = 16", "", dead), EngineName::Packet);
+        resolved.threads = threads;
         Run::of(resolved, &|| ())
     };
     let [one, two] = [1, 2].map(run);

@@ -139,5 +139,5 @@ impl Lots {
 pub fn seated(well: &Resolved, plain: &Case, shift: &Shift) -> Resolved {
     let mut case = plain.clone();
     case.placements[0].clone_from(&shift.places);
-    Resolved { case, ..well.clone() }
+    Resolved { case, extent: std::sync::OnceLock::new(), ..well.clone() }
 }

@@ -417,6 +417,9 @@ impl<'a> Course<'a> {
             shown: 0,
             is_followed: true,
         };
-        Ok(Followed { resolved: Resolved { case, ..self.resolved.clone() }, life })
+        Ok(Followed {
+            resolved: Resolved { case, extent: std::sync::OnceLock::new(), ..self.resolved.clone() },
+            life,
+        })
     }
 }
