@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::fluid::{Fluid, Running, Steps};
+use railtwin_control::crux::slots::{Slot, Slots};
 use railtwin_units::stream::Stream;
 use rand::RngExt;
 
@@ -26,6 +27,8 @@ pub(crate) struct Member {
     pub left: f64,
     /// What its jitter is drawn from.
     pub lot: Stream,
+    /// When its steps begin, where it keeps to slots.
+    pub turn: Option<Slot>,
 }
 
 /// Steps of a job between two moments.
@@ -60,6 +63,8 @@ enum Purpose {
 #[derive(Debug)]
 pub(crate) struct Component {
     pub members: Vec<Member>,
+    /// Slots of the members.
+    slots: Slots,
     demand: Arc<Demand>,
     /// Of the rows behind the members, which are what they read, the members whose they are.
     owners: Vec<usize>,
@@ -87,6 +92,7 @@ enum NextEnd {
 /// Counts steps down and draws how long the next ones compute.
 struct Count<'a> {
     members: &'a mut [Member],
+    slots: &'a mut Slots,
     jitter: f64,
     is_over: bool,
 }
@@ -98,6 +104,10 @@ impl Steps for Count<'_> {
         // What is skipped leaves parts of steps.
         self.is_over |= member.left < 0.5;
         stretch(&mut member.lot, self.jitter)
+    }
+
+    fn begins(&mut self, job: usize, now: f64) -> f64 {
+        self.slots.begin(job, now)
     }
 
     fn is_over(&self) -> bool {
@@ -130,8 +140,10 @@ impl Component {
         let fluid = fluid.beside(owners.clone());
         let block: Vec<(u64, f64)> = counts(&fluid);
         let told = block.iter().map(|one| one.0).collect();
+        let slots = Slots(members.iter().map(|member| member.turn).collect());
         let mut component = Self {
             members,
+            slots,
             demand,
             owners,
             levels,
@@ -181,8 +193,10 @@ impl Component {
                 if bound > 0.0 {
                     return self.fluid.now + bound;
                 }
-                let (mut fluid, mut members) = (self.fluid.clone(), self.members.clone());
-                let mut count = Count { members: &mut members, jitter: self.jitter, is_over: false };
+                let (mut fluid, mut members, mut slots) =
+                    (self.fluid.clone(), self.members.clone(), self.slots.clone());
+                let (members, slots) = (&mut members[..], &mut slots);
+                let mut count = Count { members, slots, jitter: self.jitter, is_over: false };
                 fluid.run(self.fluid.now + AHEAD * self.block_seconds(), &mut count, |_, _, _| ());
                 let found =
                     if count.is_over { NextEnd::At(fluid.now) } else { NextEnd::NotBefore(fluid.now) };
@@ -219,7 +233,8 @@ impl Component {
                     let (until, purpose) = (*until, *purpose);
                     let has_end = matches!(self.next_end, Some(NextEnd::At(at)) if at <= to);
                     let stop = if has_end { until } else { to.min(until) };
-                    let mut count = Count { members: &mut self.members, jitter: self.jitter, is_over: false };
+                    let (members, slots) = (&mut self.members[..], &mut self.slots);
+                    let mut count = Count { members, slots, jitter: self.jitter, is_over: false };
                     self.fluid.run(stop, &mut count, |_, _, _| ());
                     let is_over = count.is_over;
                     if matches!(self.next_end, Some(NextEnd::NotBefore(at)) if at <= self.fluid.now) {
@@ -296,6 +311,7 @@ impl Component {
             effort.skipped_steps += steps;
         }
         self.fluid.jobs[self.members.len()..].iter_mut().for_each(|one| one.put_off(skipped));
+        self.slots.put_off(skipped);
         self.fluid.now = now;
         self.told_at = now;
         skipped
@@ -354,6 +370,9 @@ impl Component {
         let mut rows: Vec<Rows> = alone.collect();
         for (&owner, read) in self.owners.iter().zip(reads) {
             rows[owner].read = Some(read);
+        }
+        for (member, turn) in self.members.iter_mut().zip(self.slots.0) {
+            member.turn = turn;
         }
         self.members.into_iter().zip(rows).collect()
     }

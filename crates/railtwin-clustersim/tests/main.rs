@@ -1,5 +1,6 @@
 //! Weeks of jobs against what can be said of them otherwise.
 mod checkpoints;
+mod grid;
 mod queues;
 mod ranks;
 mod reads;

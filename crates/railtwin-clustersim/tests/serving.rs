@@ -262,7 +262,8 @@ proptest! {
             prop_assert!(life.steps_beside_inference_s >= life.steps_by_paths_s * (1.0 - 1e-12));
             beside += life.steps_beside_inference_s - life.steps_by_paths_s;
             if let Some(slowdown) = life.slowdown() {
-                let alone = life.steps * life.step_alone;
+                let own = life.own_collisions().expect("it did steps");
+                let alone = life.steps * life.step_alone * own;
                 let least = (1.0 - jitter) * (1.0 - 1.0 / life.steps) + life.writing_alone_s / alone;
                 prop_assert!(slowdown > least - 1e-9, "{slowdown} {least}");
             }

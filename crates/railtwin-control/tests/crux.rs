@@ -147,13 +147,35 @@ fn shifts_put_equal_jobs_beside_each_other() {
     let tenants = Tenants::on_one_link(&[job("first"), job("second")]);
     let demand = Demand::of(&tenants, &tenants.first_paths());
     let start = Start::all_ready(&tenants);
-    assert_eq!(time_shifts(&demand, &start), [0.0, 1.0]);
+    let shifts = time_shifts(&demand, &start);
+    assert_eq!(
+        shifts.iter().map(|shift| (shift.by, shift.period)).collect::<Vec<_>>(),
+        [(0.0, Some(2.0)), (1.0, Some(2.0))]
+    );
     let plan = SharingPolicy::Cassini.plan(&tenants, &start, 1, 1);
     let start = plan.shifted(&start);
     let outcome = Contention::new(&demand, &start, 20.0).run(&plan.levels);
     assert_eq!(outcome.utilization(&demand), 0.5);
     // Together from the begin both take 1 + 2 s.
     assert!((run(&tenants, &[0, 0], 30.0).utilization(&demand) - 1.0 / 3.0).abs() < 1e-9);
+}
+
+/// Steps of 2 and 2.06 s that each communicate for 1 s drift through each other; drawn out to 2.06 s both, they never meet.
+#[test]
+fn steps_that_are_no_multiples_of_each_other_keep_to_slots() {
+    let job = |name, compute| Tenant::new(name, 8, seconds(compute), 1.0).sends(seconds(1.0));
+    let tenants = Tenants::on_one_link(&[job("first", 1.0), job("second", 1.06)]);
+    let demand = Demand::of(&tenants, &tenants.first_paths());
+    let start = Start::all_ready(&tenants);
+    let plan = SharingPolicy::Cassini.plan(&tenants, &start, 1, 1);
+    let shifted = plan.shifted(&start);
+    let contention = Contention::new(&demand, &shifted, 2000.0);
+    let kept = contention.run_in(&plan.slots(&shifted), &plan.levels);
+    let drifting = contention.run(&plan.levels);
+    for (kept, drifting) in kept.jobs.iter().zip(&drifting.jobs) {
+        assert!((kept.mean_step().unwrap() - 2.06).abs() < 1e-9, "{kept:?}");
+        assert!(drifting.mean_step().unwrap() > 2.1, "{drifting:?}");
+    }
 }
 
 /// Two jobs that contend, measured for 30 s each: steps of 2.6 and 0.9 s alone.

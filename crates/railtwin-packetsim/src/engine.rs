@@ -217,7 +217,7 @@ fn shared<'a>(
         *slots = [next(&mut begins, leg.source as usize), next(&mut ends, leg.target as usize)];
     }
     let packets = &case.packets.keys;
-    let message = case.routing.message.unwrap_or(case.packets.message).max(1);
+    let message = case.packets.largest_message(case.routing.message);
     let network_legs = program.legs.iter().filter(|leg| matches!(leg.way, Way::Network(_))).count() as u64;
     let operations = case.work.operations.max(1) as u64 / case.work.patterns.max(1) as u64;
     Shared {

@@ -61,7 +61,7 @@ fn messages_of_a_library_wait_for_clearance_and_plain_ones_do_not() {
     library.packets.keys.start_jitter = SimTime::ZERO;
     let [plain, cleared] = [plain, library].map(|case| run(&case));
     assert_eq!(packets(&plain).counts.clear_to_send, 0);
-    assert_eq!(packets(&cleared).counts.clear_to_send, 2 * (16 << 20) / (512 << 10), "one for each message");
+    assert_eq!(packets(&cleared).counts.clear_to_send, 2 * (16 << 20) / (128 << 10), "one for each chunk");
     // Eight buffers are far more than the bandwidth-delay product: nobody loses time by it.
     let ratio = cleared.end.seconds() / plain.end.seconds();
     assert!((1.0..1.002).contains(&ratio), "{ratio}");

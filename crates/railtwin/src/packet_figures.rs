@@ -249,7 +249,7 @@ fn bandwidth_delay(case: &Case, packets: &PacketLog, figures: &mut Figures) {
     let product = packets.round_trip.min * rate as f64 / 8.0;
     let note = "least round trip times the rate of the fastest NIC port";
     figures.push(declared::BANDWIDTH_DELAY_BYTES, product, note);
-    let largest = case.routing.message.unwrap_or(case.packets.message);
+    let largest = case.packets.largest_message(case.routing.message);
     let message =
         case.packets.keys.admission.map_or(largest, |admission| largest.min(admission.buffer.0)).max(1);
     let note = "largest messages in the bandwidth-delay product";

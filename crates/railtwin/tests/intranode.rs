@@ -444,8 +444,8 @@ fn a_point_that_has_not_settled_is_run_for_twice_as_long() {
     assert_eq!(whole.len(), longer.len());
     for (whole, longer) in whole.iter().zip(&longer) {
         let [anew, on] = [whole, longer].map(|figure| figure.value.unwrap());
-        // What is on its last link when a window ends is counted in neither window.
-        let near = (anew - on).abs() <= 1e-4 * anew.abs() || whole.name.ends_with("_filling_share");
+        // What is on its last link when a window ends is counted in neither window: one message of more than 1,000.
+        let near = (anew - on).abs() <= 1e-3 * anew.abs() || whole.name.ends_with("_filling_share");
         assert!(whole.name == longer.name && near, "{whole:?} {longer:?}");
     }
     // No longer than said, and once where it has settled.

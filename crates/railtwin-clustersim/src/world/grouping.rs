@@ -88,8 +88,9 @@ impl World<'_> {
 
     /// A job on its way into a component.
     fn enter(&mut self, job: usize, pool: &mut BTreeMap<usize, (Member, Rows)>) -> (Member, Rows) {
-        if let Some(known) = pool.remove(&job) {
-            return known;
+        let turn = self.turns.get(&job).copied();
+        if let Some((member, rows)) = pool.remove(&job) {
+            return (Member { turn, ..member }, rows);
         }
         self.settle(job);
         let now = self.now;
@@ -99,7 +100,7 @@ impl World<'_> {
         };
         (live.course, live.contended) = (Course::Contending, true);
         let rows = live.within(now, elapsed);
-        (Member { slot: job, left, lot: live.lot.clone() }, rows)
+        (Member { slot: job, left, lot: live.lot.clone(), turn }, rows)
     }
 
     fn dissolved(&mut self, one: Standing) -> Vec<(usize, (Member, Rows))> {
@@ -109,6 +110,8 @@ impl World<'_> {
         let mut told = Vec::new();
         let parts = one.component.dissolve(self.now, &mut told, &mut self.effort);
         self.tell(&told);
+        let kept = parts.iter().filter_map(|(member, _)| Some((member.slot, member.turn?)));
+        self.turns.extend(kept);
         parts.into_iter().map(|(member, rows)| (member.slot, (member, rows))).collect()
     }
 

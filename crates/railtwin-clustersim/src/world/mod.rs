@@ -9,6 +9,7 @@ use railtwin_control::crux::correction::Factors;
 use railtwin_control::crux::demand::Demand;
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::crux::selection::Selection;
+use railtwin_control::crux::slots::Slot;
 use railtwin_control::crux::tenants::Tenants;
 use railtwin_control::paths::JobId;
 use railtwin_control::placement::{Defragmentation, arranged};
@@ -53,6 +54,8 @@ struct World<'a> {
     components: Vec<Standing>,
     /// Jobs in the middle of a step, between two groupings.
     parked: BTreeMap<usize, (Member, Rows)>,
+    /// Slots of jobs that keep to some.
+    turns: BTreeMap<usize, Slot>,
     waiting: VecDeque<usize>,
     lives: Vec<Option<JobLife>>,
     hours: Hours,
@@ -141,6 +144,7 @@ fn world<'a>(
         live: BTreeMap::new(),
         components: Vec::new(),
         parked: BTreeMap::new(),
+        turns: BTreeMap::new(),
         waiting: VecDeque::new(),
         lives: vec![None; jobs.len()],
         hours: Hours::new(ask.span),
@@ -301,6 +305,7 @@ impl World<'_> {
         self.settle(job);
         self.dissolve_of(job);
         self.parked.remove(&job);
+        self.turns.remove(&job);
         let live = self.live.remove(&job).expect("it runs");
         self.placer.release(&live.places);
         self.seating.iter_mut().for_each(|seating| seating.closed(job));

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use railtwin_control::crux::burdens::Burdens;
-use railtwin_control::crux::cassini::shift_beside;
+use railtwin_control::crux::cassini::{Circle, shift_beside};
 use railtwin_control::crux::demand::{Demand, JobDemand};
 use railtwin_control::crux::selection::Selection;
+use railtwin_control::crux::slots::Slot;
 
 use super::World;
 use crate::actions::{Deed, JobAction};
@@ -14,7 +15,8 @@ use crate::asked::Asked;
 use crate::live::{Course, Links, Live};
 
 impl World<'_> {
-    /// CASSINI: a job that comes waits for its place beside those that are there.
+    /// CASSINI: a job that comes waits for its place beside those that are there, and all of them keep to slots where they
+    /// stay out of each other's way.
     pub(super) fn shift(&mut self, job: usize) {
         let now = self.now;
         let lives: Vec<usize> = self.on_network();
@@ -28,11 +30,25 @@ impl World<'_> {
         let (links, fair) = (self.tenants.links.len(), self.fair.clone());
         let whole = Demand { jobs: demands.into_iter().cloned().collect(), links, fair };
         let demand = whole.reduced(&beside);
-        let begins: Vec<f64> = beside.iter().map(|&one| self.step_began(lives[one])).collect();
-        let moved = beside.iter().position(|&one| one == own).unwrap_or_default();
-        let placed: Vec<(usize, f64)> =
-            (0..beside.len()).filter(|&one| one != moved).map(|one| (one, begins[one])).collect();
-        let shift = shift_beside(&demand, &placed, (moved, now));
+        let group: Vec<usize> = beside.iter().map(|&one| lives[one]).collect();
+        // Slots of who was in another group are those of its last step there.
+        group.iter().for_each(|&one| self.dissolve_of(one));
+        let begins: Vec<f64> = group.iter().map(|&one| self.step_began(one)).collect();
+        let moved = group.iter().position(|&one| one == job).unwrap_or_default();
+        let stands = (0..group.len()).filter(|&one| one != moved);
+        let placed: Vec<(usize, f64)> = stands.map(|one| (one, begins[one])).collect();
+        let steps: Vec<f64> = demand.jobs.iter().map(JobDemand::step_alone).collect();
+        let circle = Circle::of(&steps);
+        let (shift, excess) = shift_beside(&demand, &circle, &placed, (moved, now));
+        let others_keep =
+            placed.len() == 1 || placed.iter().all(|one| self.turns.contains_key(&group[one.0]));
+        for (one, &number) in group.iter().enumerate() {
+            let begin = if one == moved { now + shift } else { begins[one] };
+            match circle.period(one).filter(|_| excess == 0.0 && others_keep) {
+                Some(period) => self.turns.insert(number, Slot { next: begin + period, period }),
+                None => self.turns.remove(&number),
+            };
+        }
         let live = self.live.get_mut(&job).expect("it runs");
         live.course = Course::Alone { since: now, left: live.steps - live.behind, elapsed: -shift };
     }

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::demand::{Demand, JobDemand};
-use super::fluid::{AsPlanned, Fluid, Phase, Running};
+use super::fluid::{AsPlanned, Fluid, Phase, Running, Steps};
 use super::measure::Seen;
+use super::slots::Slots;
 use super::tenants::Tenants;
 
 pub use super::fluid::Served;
@@ -63,13 +64,18 @@ impl<'a> Contention<'a> {
 
     /// What becomes of them under `levels`, by job; 0 goes first.
     pub fn run(&self, levels: &[u32]) -> Outcome {
-        self.run_seen(levels, |_, _, _| ())
+        self.run_seen(levels, &mut AsPlanned, |_, _, _| ())
+    }
+
+    /// The same where jobs keep to `slots`.
+    pub fn run_in(&self, slots: &Slots, levels: &[u32]) -> Outcome {
+        self.run_seen(levels, &mut slots.clone(), |_, _, _| ())
     }
 
     /// Shows `seen` what `job` does under `levels`.
     pub(super) fn watch(&self, levels: &[u32], job: usize, seen: &mut Seen) {
         let compute = self.demand.jobs[job].compute;
-        self.run_seen(levels, |from, until, running| {
+        self.run_seen(levels, &mut AsPlanned, |from, until, running| {
             let one = &running[job];
             let computing = (one.step_began + compute * one.stretch).min(until) - from.max(one.step_began);
             seen.add(from, until, one.phase == Phase::Talking, computing.max(0.0));
@@ -77,9 +83,14 @@ impl<'a> Contention<'a> {
     }
 
     /// The same; `seen` is shown every span between two events.
-    fn run_seen(&self, levels: &[u32], seen: impl FnMut(f64, f64, &[Running])) -> Outcome {
+    fn run_seen(
+        &self,
+        levels: &[u32],
+        steps: &mut impl Steps,
+        seen: impl FnMut(f64, f64, &[Running]),
+    ) -> Outcome {
         let mut fluid = Fluid::starting(Arc::new(self.demand.clone()), levels, &self.start.0, self.window);
-        fluid.run(self.window, &mut AsPlanned, seen);
+        fluid.run(self.window, steps, seen);
         Outcome { jobs: fluid.served(), window: self.window }
     }
 }

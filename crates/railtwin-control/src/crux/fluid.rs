@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::demand::{Demand, JobDemand};
 use super::paces::Paces;
+use super::slots::Slots;
 
 /// Of a step's communication; what is left below it is rounding.
 const NOTHING: f64 = 1e-12;
@@ -16,7 +17,7 @@ pub struct Served {
     pub communicating: f64,
     /// Steps that ended.
     pub steps: u64,
-    /// Seconds from begin to end of these steps.
+    /// Seconds from begin to end of these steps, and of waiting for the next one's slot.
     pub stepping: f64,
 }
 
@@ -113,8 +114,10 @@ impl Running {
             }
             Phase::Before | Phase::Talking | Phase::After => {
                 self.served.steps += 1;
-                self.served.stepping += now - self.step_began;
-                self.begin(job, now, end, steps.ended(number, now));
+                let stretch = steps.ended(number, now);
+                let begin = steps.begins(number, now);
+                self.served.stepping += begin - self.step_began;
+                self.begin(job, begin, end, stretch);
             }
             Phase::Waiting => (),
         }
@@ -133,6 +136,11 @@ pub trait Steps {
     /// A step of `job` has ended `now`; how many times as long as planned the next one computes.
     fn ended(&mut self, job: usize, now: f64) -> f64;
 
+    /// When the next step of `job` begins, at `now` or later.
+    fn begins(&mut self, _job: usize, now: f64) -> f64 {
+        now
+    }
+
     /// Whether [`Fluid::run`] shall stop where it is.
     fn is_over(&self) -> bool {
         false
@@ -146,6 +154,17 @@ pub struct AsPlanned;
 impl Steps for AsPlanned {
     fn ended(&mut self, _job: usize, _now: f64) -> f64 {
         1.0
+    }
+}
+
+/// All steps are as planned and begin in their slots.
+impl Steps for Slots {
+    fn ended(&mut self, _job: usize, _now: f64) -> f64 {
+        1.0
+    }
+
+    fn begins(&mut self, job: usize, now: f64) -> f64 {
+        self.begin(job, now)
     }
 }
 
@@ -269,9 +288,11 @@ impl Fluid {
             }
             let one = &mut self.jobs[owner];
             one.served.steps += 1;
-            one.served.stepping += now - one.step_began;
-            one.begin(&jobs[owner], now, end, steps.ended(owner, now));
-            self.jobs[row].begin(&jobs[row], now, end, 1.0);
+            let stretch = steps.ended(owner, now);
+            let begin = steps.begins(owner, now);
+            one.served.stepping += begin - one.step_began;
+            one.begin(&jobs[owner], begin, end, stretch);
+            self.jobs[row].begin(&jobs[row], begin, end, 1.0);
         }
     }
 

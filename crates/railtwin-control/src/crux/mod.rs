@@ -8,7 +8,7 @@
 //! * [`correction`]: the correction factor against the reference job, and the order of priorities.
 //! * [`compress`]: many priorities to few levels (Algorithm 1).
 //! * [`coflow`]: Sincronia's and Varys's orders and levels.
-//! * [`cassini`]: CASSINI's time shifts.
+//! * [`cassini`]: CASSINI's time shifts; [`slots`]: how jobs keep to them.
 //! * [`measure`]: intensity as the daemon measures it.
 //! * [`optimum`]: the best paths and levels of small cases, proved by enumeration.
 //! * [`plan`]: one policy from paths to levels.
@@ -50,6 +50,7 @@ pub mod pair;
 pub mod plan;
 pub mod select;
 pub mod selection;
+pub mod slots;
 pub mod tenants;
 mod ties;
 

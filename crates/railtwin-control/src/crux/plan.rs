@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::burdens::Burdens;
-use super::cassini::time_shifts;
+use super::cassini::{TimeShift, time_shifts};
 use super::coflow::{distinct, evenly, first_alone, sincronia_order, varys_order};
 use super::compress::ContentionDag;
 use super::contention::Start;
@@ -10,6 +10,7 @@ use super::correction::{Factors, Priorities};
 use super::demand::Demand;
 use super::select::{by_distance, by_hash, by_intensity, order_by_distance, order_by_intensity};
 use super::selection::Selection;
+use super::slots::{Slot, Slots};
 use super::tenants::{Paths, Tenants};
 
 railtwin_units::choice! {
@@ -42,8 +43,8 @@ pub struct SharingPlan {
     pub paths: Paths,
     /// By job; 0 goes first.
     pub levels: Vec<u32>,
-    /// By job: seconds by which its steps are put off.
-    pub shifts: Vec<f64>,
+    /// By job: how its steps are put off.
+    pub shifts: Vec<TimeShift>,
     /// Crux's priorities; none under policies that have others.
     pub priorities: Option<Priorities>,
 }
@@ -85,7 +86,7 @@ impl SharingPolicy {
         let (of, priorities) = self.levels(&demand, distance, levels, seed, &mut Factors::default());
         let shifts = match self {
             Self::Cassini => time_shifts(&demand, start),
-            _ => vec![0.0; tenants.jobs.len()],
+            _ => vec![TimeShift::default(); tenants.jobs.len()],
         };
         SharingPlan { paths, levels: of, shifts, priorities }
     }
@@ -151,7 +152,16 @@ impl SharingPolicy {
 impl SharingPlan {
     /// `start` with each job put off as the plan says.
     pub fn shifted(&self, start: &Start) -> Start {
-        Start(start.0.iter().zip(&self.shifts).map(|(start, shift)| start + shift).collect())
+        Start(start.0.iter().zip(&self.shifts).map(|(start, shift)| start + shift.by).collect())
+    }
+
+    /// The slots of jobs whose first steps begin at `shifted`.
+    pub fn slots(&self, shifted: &Start) -> Slots {
+        let slot = |(shift, &begin): (&TimeShift, &f64)| {
+            let period = shift.period?;
+            Some(Slot { next: begin + period, period })
+        };
+        Slots(self.shifts.iter().zip(&shifted.0).map(slot).collect())
     }
 }
 

@@ -224,6 +224,15 @@ impl PacketCase {
     pub fn has_library(&self, job: u32) -> bool {
         self.libraries.get(job as usize).copied().unwrap_or(false)
     }
+
+    /// Bytes of the largest message: `named` by routing, or else no more than a slot of a channel's buffer where a
+    /// collective library runs a job, as NCCL divides `NCCL_BUFFSIZE` into `NCCL_STEPS`.
+    pub fn largest_message(&self, named: Option<u64>) -> u64 {
+        let has_library = self.libraries.contains(&true) && self.keys.window_of == WindowOf::Connection;
+        let slot = self.keys.window.filter(|_| has_library);
+        let slot = slot.map_or(u64::MAX, |window| window.0 / u64::from(CHANNEL_SLOTS));
+        named.unwrap_or(self.message.min(slot)).max(1)
+    }
 }
 
 impl Default for PacketCase {

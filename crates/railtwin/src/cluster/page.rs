@@ -271,7 +271,7 @@ mod tests {
             step_alone_s: 216.0,
             communication_s: 0.1,
             slowdown: None,
-            own_collisions: None,
+            own_collisions: Some(1.0),
             contended_s: 5.0,
             shared_a_link: true,
             held: vec![(0, 1), (8, 8)],

@@ -1,5 +1,6 @@
 //! Weeks of jobs on the plants of Crux's simulation: what Crux gains over the others, seed by seed.
 use railtwin_control::crux::plan::SharingPolicy;
+use railtwin_scenario::{FabricSpec, Preset};
 use railtwin_store::Figure;
 
 use super::crux::Cases;
@@ -61,7 +62,43 @@ pub(super) fn figures(name: &str, cases: Cases, set: &Set) -> Vec<Figure> {
     for figure in ["sharing_jobs", "sharing_gpus", "contended_jobs", "contended_gpus"] {
         add(&format!("ecmp_{figure}"), median(all(SharingPolicy::Ecmp, figure)));
     }
+    if let Some(open) = open(name, cases, set) {
+        // Of seed after seed: where between hashes and uplinks that hold nobody back is Crux?
+        let unbound = open.told(&[SharingPolicy::Ecmp], &seeds, &|| ()).expect("a test draws its jobs");
+        let share = |figure: &str| {
+            let [hashed, ours] = [SharingPolicy::Ecmp, SharingPolicy::Crux].map(|policy| all(policy, figure));
+            let most = unbound.iter().map(|one| value(one, figure));
+            median(
+                hashed
+                    .iter()
+                    .zip(&ours)
+                    .zip(most)
+                    .map(|((hashed, ours), most)| (ours - hashed) / (most - hashed))
+                    .collect(),
+            )
+        };
+        add("crux_share_of_gap", share("gpu_utilization"));
+        add("crux_share_of_loss", share("throughput_loss_worst"));
+        add(
+            "gpu_utilization_open",
+            median(unbound.iter().map(|one| value(one, "gpu_utilization")).collect()),
+        );
+    }
     figures
+}
+
+/// The same where uplinks have sixteen times the capacity, so that they hold nobody back and hashes are the same; none of a
+/// fabric without such a key.
+fn open(name: &str, cases: Cases, set: &Set) -> Option<ClusterQuestion> {
+    let question = paper(name, set);
+    let mut scenario = question.points().expect("a test reads it").remove(0).scenario;
+    let FabricSpec::Preset(Preset::LeafSpine(fabric)) = &mut scenario.fabric else { return None };
+    fabric.uplink_capacity = fabric.uplink_capacity * 16;
+    let mut cluster = question.cluster(&scenario).expect("a test resolves it");
+    if !cases.is_full() {
+        cluster.spec.days = SHORT.0;
+    }
+    Some(cluster)
 }
 
 /// What Crux costs the job that loses most, over ten draws of the paper's two weeks in the scenario called `name`: who loses

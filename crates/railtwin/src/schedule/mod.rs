@@ -1,4 +1,5 @@
 //! Who goes first, by which path, when jobs share links: the verb `schedule`.
+use railtwin_control::crux::cassini::TimeShift;
 use railtwin_control::crux::contention::Contention;
 use railtwin_control::crux::correction::Priorities;
 use railtwin_control::crux::demand::{Demand, JobDemand};
@@ -158,7 +159,12 @@ fn optimum_of(asked: &Asked, levels: u32, name: &str) -> Result<Schedule, String
     }
     let mut judge = Judge::new(tenants, &asked.start, asked.window);
     let Optimum { paths, levels, nodes, .. } = judge.optimum(levels, OPTIMUM_PATHS);
-    let plan = SharingPlan { paths, levels, shifts: vec![0.0; tenants.jobs.len()], priorities: None };
+    let plan = SharingPlan {
+        paths,
+        levels,
+        shifts: vec![TimeShift::default(); tenants.jobs.len()],
+        priorities: None,
+    };
     let best = of_plan(asked, name, &plan);
     // It alone shifts steps in time.
     let shifted = SharingPolicy::Cassini.plan(tenants, &asked.start, asked.levels, asked.seed);
@@ -176,7 +182,7 @@ fn paths_of(tenants: &Tenants) -> u64 {
 fn of_plan(asked: &Asked, policy: &str, plan: &SharingPlan) -> Schedule {
     let demand = Demand::of(&asked.tenants, &plan.paths);
     let start = plan.shifted(&asked.start);
-    let outcome = Contention::new(&demand, &start, asked.window).run(&plan.levels);
+    let outcome = Contention::new(&demand, &start, asked.window).run_in(&plan.slots(&start), &plan.levels);
     let job = |(number, alone): (usize, &JobDemand)| {
         let (tenant, served) = (&asked.tenants.jobs[number], &outcome.jobs[number]);
         let level = plan.levels[number];
@@ -204,7 +210,7 @@ fn of_plan(asked: &Asked, policy: &str, plan: &SharingPlan) -> Schedule {
             level,
             dscp,
             traffic_class: dscp.map(traffic_class),
-            shift_s: plan.shifts[number],
+            shift_s: plan.shifts[number].by,
             transfers: plan.paths[number].iter().enumerate().map(taken).collect(),
             communication_s: alone.seconds,
             step_alone_s: alone.step_alone(),
