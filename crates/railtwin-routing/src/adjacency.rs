@@ -1,5 +1,7 @@
 //! The live links between switches and from NICs to leaves, laid out for building tables.
 
+use std::collections::HashMap;
+
 use railtwin_fabric::{CableClass, DeviceId, DeviceKind, Fabric, LinkId, NONE};
 
 use crate::mask::LinkMask;
@@ -50,6 +52,10 @@ pub(crate) struct SwitchLinks {
     pub(crate) down_into: Lists<Hop>,
     /// Rows of all switches, highest tier first.
     pub(crate) descending: Vec<u32>,
+    /// By switch: number of its list in `up_far`, equal lists having one number.
+    pub(crate) parents: Vec<u32>,
+    /// How many different lists there are.
+    pub(crate) parent_lists: usize,
 }
 
 impl SwitchLinks {
@@ -76,7 +82,15 @@ impl SwitchLinks {
         }
         let mut descending: Vec<u32> = (0..switches.len() as u32).collect();
         descending.sort_by_key(|&row| std::cmp::Reverse(switches[row as usize].1.tier));
-        Self { up, up_far, down_into: Lists::collect(into.into_iter()), descending }
+        // Looked up only: the order of its entries is never seen.
+        let mut known: HashMap<&[u32], u32> = HashMap::new();
+        let parents = (0..switches.len()).map(|row| {
+            let next = known.len() as u32;
+            *known.entry(up_far.get(row)).or_insert(next)
+        });
+        let parents = parents.collect();
+        let parent_lists = known.len();
+        Self { up, up_far, down_into: Lists::collect(into.into_iter()), descending, parents, parent_lists }
     }
 }
 

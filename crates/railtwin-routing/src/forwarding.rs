@@ -238,17 +238,23 @@ impl TableBuilder {
 
     /// Groups of all others, from the top: links up to the nearest parents.
     fn ascend(&mut self, switches: &SwitchLinks) {
+        // By list of parents: the least distance among them, and whether all are as near. Switches of a segment share
+        // theirs, and parents are done before any of their children.
+        let mut known: Vec<Option<(u8, bool)>> = vec![None; switches.parent_lists];
         for &row in &switches.descending {
             if self.distance[row as usize] != FAR {
                 continue;
             }
             let parents = switches.up_far.get(row as usize);
             let distances = || parents.iter().map(|&far| self.distance[far as usize]);
-            let nearest = distances().min().unwrap_or(FAR);
+            let (nearest, alike) = *known[switches.parents[row as usize] as usize].get_or_insert_with(|| {
+                let nearest = distances().min().unwrap_or(FAR);
+                (nearest, distances().all(|distance| distance == nearest))
+            });
             if nearest == FAR {
                 continue;
             }
-            if distances().all(|distance| distance == nearest) {
+            if alike {
                 self.distance[row as usize] = nearest + 1;
                 self.entries[row as usize] = Entry::AllUp;
                 continue;
