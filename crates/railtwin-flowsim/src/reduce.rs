@@ -35,13 +35,14 @@ impl Constraints {
         let rows = rows(table, capacities);
         // Families are looked up, never iterated: the order of rows is that of links.
         let mut families: HashMap<u64, Family> = HashMap::new();
-        let mut kept = vec![false; rows.len()];
-        for (number, row) in rows.iter().enumerate() {
+        let mut kept = vec![false; rows.count()];
+        for number in 0..rows.count() {
+            let row = rows.get(number);
             let support = row.iter().fold(row.len() as u64, |sum, &(bundle, _)| mix(sum ^ u64::from(bundle)));
             let family = families.entry(support).or_default();
-            let same = |other: usize| rows[other].iter().map(|e| e.0).eq(row.iter().map(|e| e.0));
-            let least = |a: usize, b: &[(u32, f64)]| rows[a].iter().zip(b).all(|(a, b)| a.1 <= b.1);
-            let covers = |a: usize, b: &[(u32, f64)]| rows[a].iter().zip(b).all(|(a, b)| a.1 >= b.1);
+            let same = |other: usize| rows.get(other).iter().map(|e| e.0).eq(row.iter().map(|e| e.0));
+            let least = |a: usize, b: &[(u32, f64)]| rows.get(a).iter().zip(b).all(|(a, b)| a.1 <= b.1);
+            let covers = |a: usize, b: &[(u32, f64)]| rows.get(a).iter().zip(b).all(|(a, b)| a.1 >= b.1);
             if family.kept.iter().any(|&other| same(other) && covers(other, row)) {
                 continue;
             }
@@ -53,8 +54,9 @@ impl Constraints {
             family.kept.push(number);
             kept[number] = true;
         }
-        let rows = rows.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row);
-        Self::of_rows(table.bundles(), &rows.collect::<Vec<_>>())
+        let kept: Vec<&[(u32, f64)]> =
+            (0..rows.count()).filter(|&row| kept[row]).map(|row| rows.get(row)).collect();
+        Self::of_rows(table.bundles(), &kept)
     }
 
     /// Constraints and shares of a bundle.
@@ -82,9 +84,9 @@ impl Constraints {
         }
     }
 
-    fn of_rows(bundles: usize, rows: &[Vec<(u32, f64)>]) -> Self {
+    fn of_rows(bundles: usize, rows: &[&[(u32, f64)]]) -> Self {
         let mut start = vec![0_u32; bundles + 1];
-        for &(bundle, _) in rows.iter().flatten() {
+        for &(bundle, _) in rows.iter().copied().flatten() {
             start[bundle as usize + 1] += 1;
         }
         for bundle in 0..bundles {
@@ -93,33 +95,62 @@ impl Constraints {
         let mut fill = start.clone();
         let (mut ids, mut shares) = (vec![0; start[bundles] as usize], vec![0.0; start[bundles] as usize]);
         for (id, row) in rows.iter().enumerate() {
-            for &(bundle, share) in row {
+            for &(bundle, share) in *row {
                 let at = &mut fill[bundle as usize];
                 ids[*at as usize] = id as u32;
                 shares[*at as usize] = if share.is_finite() { share } else { 1.0 };
                 *at += 1;
             }
         }
-        let open = |row: &Vec<(u32, f64)>| f64::from(u8::from(row[0].1.is_finite()));
+        let open = |row: &&[(u32, f64)]| f64::from(u8::from(row[0].1.is_finite()));
         Self { start, ids, shares, capacities: rows.iter().map(open).collect() }
     }
 }
 
-/// For each used link its bundles with their shares relative to capacity; infinite without capacity.
-fn rows(table: &BundleTable, capacities: &[f64]) -> Vec<Vec<(u32, f64)>> {
+/// For each used link its bundles with their shares relative to capacity; infinite without capacity. Links are in the
+/// order in which bundles first cross them.
+struct Rows {
+    /// CSR: entries of row `r` are `start[r]..start[r + 1]`.
+    start: Vec<u32>,
+    /// Bundle and share.
+    entries: Vec<(u32, f64)>,
+}
+
+impl Rows {
+    fn count(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &[(u32, f64)] {
+        &self.entries[self.start[row] as usize..self.start[row + 1] as usize]
+    }
+}
+
+fn rows(table: &BundleTable, capacities: &[f64]) -> Rows {
     let mut row_of = vec![u32::MAX; capacities.len()];
-    let mut rows: Vec<Vec<(u32, f64)>> = Vec::new();
+    let mut start = vec![0_u32];
+    for &link in &table.links {
+        let row = &mut row_of[link.index()];
+        if *row == u32::MAX {
+            *row = start.len() as u32 - 1;
+            start.push(0);
+        }
+        start[*row as usize + 1] += 1;
+    }
+    for row in 1..start.len() {
+        start[row] += start[row - 1];
+    }
+    let mut next = start.clone();
+    let mut entries = vec![(0, 0.0); table.links.len()];
     for bundle in 0..table.bundles() {
         for (link, share) in table.links_of(bundle) {
-            let row = &mut row_of[link.index()];
-            if *row == u32::MAX {
-                *row = rows.len() as u32;
-                rows.push(Vec::new());
-            }
-            rows[*row as usize].push((bundle as u32, share / capacities[link.index()]));
+            let at = &mut next[row_of[link.index()] as usize];
+            entries[*at as usize] = (bundle as u32, share / capacities[link.index()]);
+            *at += 1;
         }
     }
-    rows
+    Rows { start, entries }
 }
 
 #[cfg(test)]
