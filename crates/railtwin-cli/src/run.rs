@@ -110,13 +110,15 @@ pub(crate) fn run_points(
     let wrong = |error| CliError::of(error, &question.text);
     let points = question.points().map_err(wrong)?;
     // Resolve all before anything runs: a wrong point costs no time and leaves no folder.
-    let resolved: Vec<_> = points
-        .iter()
-        .map(|point| {
-            let resolved = question.runnable(&point.scenario);
-            resolved.map_err(|error| CliError::of_point(error, &question.text, &point.label))
-        })
-        .collect::<Result<_, _>>()?;
+    let mut resolved: Vec<Runnable> = Vec::with_capacity(points.len());
+    for point in &points {
+        let ready = question.runnable(&point.scenario);
+        let mut ready = ready.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
+        if let Some(last) = resolved.last() {
+            ready.share_fabric(last);
+        }
+        resolved.push(ready);
+    }
     let threads = available_parallelism().map_or(1, usize::from);
     let mut is_done = Vec::new();
     for (point, resolved) in points.iter().zip(&resolved) {

@@ -166,7 +166,7 @@ pub struct Host {
 }
 
 /// A built fabric. Immutable: faults are masks beside it, never edits.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Fabric {
     pub(crate) name: String,
     pub(crate) switch_latency: SimTime,
@@ -470,6 +470,18 @@ impl Fabric {
             }
         }
         self.adjacency_start.push(self.adjacency.len() as u32);
+        self.device_kind.shrink_to_fit();
+        self.device_owner.shrink_to_fit();
+        self.device_first_port.shrink_to_fit();
+        self.port_device.shrink_to_fit();
+        self.port_capacity.shrink_to_fit();
+        self.port_role.shrink_to_fit();
+        self.port_cable.shrink_to_fit();
+        self.cable_ports.shrink_to_fit();
+        self.cable_class.shrink_to_fit();
+        self.cable_capacity.shrink_to_fit();
+        self.cable_delay.shrink_to_fit();
+        self.adjacency.shrink_to_fit();
     }
 
     /// Links that leave a device with the device at their other end, in order of ports.

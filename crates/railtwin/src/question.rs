@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use railtwin_engine::{Case, Extent, Own};
 use railtwin_fabric::Fabric;
@@ -47,6 +47,13 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Has the fabric of another point where both are the same, so that it is there once.
+    pub fn share_fabric(&mut self, other: &Self) {
+        if self.case.fabric == other.case.fabric {
+            self.case.fabric = Arc::clone(&other.case.fabric);
+        }
+    }
+
     /// Rows of the case: counting takes as long as the shapes of all its communicators.
     pub(crate) fn extent(&self) -> &Extent {
         self.extent.get_or_init(|| Extent::of(&self.case))

@@ -44,6 +44,13 @@ impl Question {
 }
 
 impl Runnable {
+    /// Has the fabric of another point where both are the same, so that it is there once.
+    pub fn share_fabric(&mut self, other: &Self) {
+        if let (Self::Steps(own), Self::Steps(other)) = (self, other) {
+            own.share_fabric(other);
+        }
+    }
+
     /// Its scenario.
     pub fn scenario(&self) -> &Scenario {
         match self {
