@@ -252,7 +252,7 @@ impl BundleWriter {
     }
 
     /// Adds a bundle of volume 1 with its links and shares, ascending; none where it has no route.
-    fn push_joined(&mut self, cap: f64, weight: f64, links: impl Iterator<Item = (LinkId, f64)>) {
+    pub(crate) fn push_joined(&mut self, cap: f64, weight: f64, links: impl Iterator<Item = (LinkId, f64)>) {
         let table = &mut self.table;
         let before = table.links.len();
         for (link, share) in links {
@@ -299,9 +299,11 @@ impl BundleWriter {
         }
     }
 
-    /// The finished table.
-    #[inline]
-    pub fn finish(self) -> BundleTable {
+    /// The finished table, without room to spare: it is held as long as the run goes on.
+    pub fn finish(mut self) -> BundleTable {
+        self.table.links.shrink_to_fit();
+        self.table.shares.shrink_to_fit();
+        self.table.strands.links.shrink_to_fit();
         self.table
     }
 }

@@ -14,6 +14,7 @@ use crate::fault::{
     Darkness, Fault, Impairment, Moment, RankFault, Reaction, Transport, darknesses, timeline,
 };
 use crate::graph::WorkGraph;
+use crate::lower::Lowering;
 use crate::own::Own;
 use crate::packet::{Ecn, PacketCase};
 use crate::routing_spec::RoutingSpec;
@@ -262,4 +263,10 @@ pub trait Engine: Sync {
 
     /// Runs replicate `replicate` of a case: the draw of hash seeds and queue-pair numbers.
     fn run(&self, case: &Case, replicate: u32) -> RunLog;
+
+    /// The same, and the lowering that the run used, without delays of impairments; none where the engine keeps none.
+    /// Paths that are asked for after the run need no second one.
+    fn run_lowered<'a>(&self, case: &'a Case, replicate: u32) -> (RunLog, Option<Lowering<'a>>) {
+        (self.run(case, replicate), None)
+    }
 }

@@ -125,6 +125,15 @@ impl ChosenPaths {
         self.landed.push(landed as u8);
     }
 
+    /// Makes room for exactly these parts: of a large case half as much again would be left over.
+    fn reserve(&mut self, parts: &[Self]) {
+        self.start.reserve_exact(parts.iter().map(|part| part.source_port.len()).sum());
+        self.links.reserve_exact(parts.iter().map(|part| part.links.len()).sum());
+        self.parts.reserve_exact(parts.iter().map(|part| part.parts.len()).sum());
+        self.source_port.reserve_exact(parts.iter().map(|part| part.source_port.len()).sum());
+        self.landed.reserve_exact(parts.iter().map(|part| part.landed.len()).sum());
+    }
+
     fn append(&mut self, other: &Self) {
         let base = self.links.len() as u32;
         self.start.extend(other.start[1..].iter().map(|end| base + end));
@@ -148,7 +157,7 @@ pub struct Chooser<'a> {
     drawn: EcmpConfig,
     ecmp: EcmpConfig,
     draw: u64,
-    connections: Vec<Connection>,
+    connections: &'a [Connection],
     queue_pairs: &'a [(u32, u32)],
     /// Controllers of one's own, and where they stand.
     own: Option<(&'a Own, Site)>,
@@ -167,7 +176,7 @@ impl<'a> Chooser<'a> {
         fabric: &'a Fabric,
         case: &'a RoutingCase,
         Draw { draw, ecmp: drawn }: Draw,
-        connections: Vec<Connection>,
+        connections: &'a [Connection],
         queue_pairs: &'a [(u32, u32)],
     ) -> Self {
         let ecmp = mediator::ecmp_of(case.balancer, drawn);
@@ -198,7 +207,7 @@ impl<'a> Chooser<'a> {
 
     /// The same, and how controllers rank the jobs then.
     pub fn settled_ranked(&self, planned: &LinkMask) -> (Programmed, Vec<Standing>) {
-        let (connections, numbers, lives) = (&self.connections, self.queue_pairs, &self.lives);
+        let (connections, numbers, lives) = (self.connections, self.queue_pairs, &self.lives);
         let connected = Connected { connections, numbers, lives, inside: self.inside };
         let routing = RoutingCase { ecmp: self.drawn, ..*self.case };
         let made = |(own, site): &(&Own, Site)| own.make(site, self.queue_pairs.len());
@@ -242,7 +251,7 @@ impl<'a> Chooser<'a> {
                 if let Some(entries) = entries {
                     routing = routing.with_selection(Selection::Entries(entries), self.whole());
                 }
-                self.routed(&routing, Some(programmed)).weigh(&self.connections, programmed)
+                self.routed(&routing, Some(programmed)).weigh(self.connections, programmed)
             }
             Balancer::Spray => self.sprayed(&routing),
             Balancer::Flowlet => self.first_picks(&routing),
@@ -369,13 +378,14 @@ impl<'a> Chooser<'a> {
             })
             .collect();
         let mut all = ChosenPaths::empty();
+        all.reserve(&parts);
         parts.iter().for_each(|part| all.append(part));
         all
     }
 
     fn in_turn(&self, mut one: impl FnMut(&Connection, u32, &mut ChosenPaths)) -> ChosenPaths {
         let mut out = ChosenPaths::empty();
-        for connection in &self.connections {
+        for connection in self.connections {
             (0..connection.count).for_each(|queue_pair| one(connection, queue_pair, &mut out));
         }
         out

@@ -9,7 +9,7 @@ use railtwin_workload::{Edge, HostLayout, Pattern, extent_of, shape};
 use crate::balancer::Balancer;
 use crate::case::{Case, RoutingCase};
 use crate::choose::{Chooser, Connection, View};
-use crate::lower::{FlowPath, ends, layout_of, members_of};
+use crate::lower::{FlowPath, PathLinks, ends, layout_of, members_of};
 use crate::opened::{Draw, ports_of};
 use crate::storage::shape_of_pattern;
 
@@ -191,7 +191,7 @@ impl Extent {
         let none = LinkMask::none(fabric);
         // An estimate needs no replicate's own.
         let draw = Draw { draw: case.seed, ecmp: routing.ecmp };
-        let chooser = Chooser::new(fabric, &routing, draw, connections.clone(), &numbers);
+        let chooser = Chooser::new(fabric, &routing, draw, &connections, &numbers);
         let paths = chooser.choose(View { mask: &none, planned: &none });
         let (mut links, mut together) = (0, 0);
         for connection in &connections {
@@ -268,16 +268,13 @@ impl Extent {
 
     /// Bytes of the paths that a run hands on, one [`FlowPath`] for each queue pair of each edge.
     pub fn flow_bytes(&self) -> f64 {
-        // What the allocator adds to the links of each: 16 bytes, and on average half of a step of 16.
-        let links = 24.0 + self.links_each * size_of::<LinkId>() as f64;
-        self.flows as f64 * (size_of::<FlowPath>() as f64 + links)
+        self.flows as f64 * (size_of::<FlowPath>() as f64 + PathLinks::bytes_outside(self.links_each))
     }
 
     /// Most bytes that lowering the case holds at once: the paths in two parts, then all patterns beside each part's
     /// table, with the paths that it hands on where `flows`.
     pub fn lowered_bytes(&self, flows: bool) -> f64 {
-        let connections = self.connections as f64 * size_of::<Connection>() as f64;
-        let lowering = self.lowering_bytes() + connections;
+        let lowering = self.lowering_bytes();
         let choosing = lowering + 2.0 * self.path_bytes();
         let handed = if flows { self.flow_bytes() } else { 0.0 };
         let writing = lowering + self.path_bytes() + 2.0 * self.table_bytes() + handed;

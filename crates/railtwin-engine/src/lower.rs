@@ -13,7 +13,10 @@ use crate::bundles::{BundleTable, BundleWriter};
 use crate::case::{Case, Pace, Replan, RoutingCase};
 use crate::choose::{Chooser, ChosenPaths, Connection, View};
 use crate::fault::Moment;
+use crate::flow_path::flow_paths;
+pub use crate::flow_path::{FlowPath, PathLinks};
 use crate::inside::{Exchanged, InsideHosts, exchanges_over_pcie, links_inside};
+use crate::joiner::Joiner;
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site, Stage};
@@ -21,32 +24,10 @@ use crate::path_sink::PathSink;
 use crate::step_demand::step_demand;
 use crate::storage::shape_of_pattern;
 
-/// One queue pair's path.
-#[derive(Clone, PartialEq, Debug)]
-pub struct FlowPath {
-    /// Pattern over the whole case.
-    pub pattern: u32,
-    /// Bundle, counted over the case before rank classes join them.
-    pub bundle: u32,
-    /// Source NIC.
-    pub source: DeviceId,
-    /// Target NIC.
-    pub target: DeviceId,
-    /// UDP source port.
-    pub source_port: u16,
-    /// Index of the queue pair in its connection.
-    pub queue_pair: u32,
-    /// Port of the target NIC that the flow landed on.
-    pub landed_port: u32,
-    /// Bytes of the queue pair for each byte of the operation, under a static split.
-    pub share: f64,
-    /// Links from NIC to NIC in the order in which packets cross them; where packets are spread, all links of a hop
-    /// side by side.
-    pub links: Vec<LinkId>,
-}
-
 /// What tells connections apart: the NICs and the communicator.
 type Ends = (DeviceId, DeviceId, u32);
+/// Patterns of each thread that are put on links before their rows are put together.
+const PATTERNS_EACH: usize = 2;
 /// No connection: an edge inside a host.
 const INSIDE: u32 = u32::MAX;
 
@@ -80,6 +61,8 @@ pub struct Lowering<'a> {
     lives: Vec<Life>,
     /// What jobs send over PCIe.
     inside: InsideHosts,
+    /// The paths while nothing is dead and everybody knows it, where they are kept.
+    healthy: Option<ChosenPaths>,
 }
 
 impl<'a> Lowering<'a> {
@@ -102,6 +85,7 @@ impl<'a> Lowering<'a> {
             added: Vec::new(),
             lives: case.work.jobs.iter().map(Life::of).collect(),
             inside: InsideHosts::default(),
+            healthy: None,
         };
         let mut groups: BTreeMap<(usize, &Vec<Vec<u32>>), u32> = BTreeMap::new();
         for (job, graph) in case.work.jobs.iter().enumerate() {
@@ -128,6 +112,21 @@ impl<'a> Lowering<'a> {
     pub fn with_ends(mut self, ends: &[SimTime]) -> Self {
         self.lives.iter_mut().zip(ends).for_each(|(life, &end)| life.end = end);
         self
+    }
+
+    /// The same as new after a run: without delays that impairments added. Paths are kept.
+    pub fn as_new(mut self) -> Self {
+        self.added.clear();
+        self
+    }
+
+    /// Keeps the paths of a run that began with them, for [`Self::table`] of a fabric without dead links, where that would
+    /// find the same: nothing dies, all jobs are there from the start, and nobody brought controllers of his own.
+    pub fn keep_healthy(&mut self, moments: &[Moment], chosen: ChosenPaths) {
+        let is_quiet = moments.is_empty() && self.own.is_none();
+        if is_quiet && self.lives.iter().all(|life| life.start == SimTime::ZERO) {
+            self.healthy = Some(chosen);
+        }
     }
 
     /// The same without controllers of one's own: for who asks before they are to run.
@@ -309,7 +308,7 @@ impl<'a> Lowering<'a> {
 
     fn chooser(&self) -> Chooser<'_> {
         let (case, fabric) = (&self.case.routing, &*self.case.fabric);
-        Chooser::new(fabric, case, self.draw, self.connections.clone(), &self.queue_pairs)
+        Chooser::new(fabric, case, self.draw, &self.connections, &self.queue_pairs)
             .with_lives(self.lives.clone(), &self.inside)
             .with_own(self.own_site())
     }
@@ -363,6 +362,9 @@ impl<'a> Lowering<'a> {
     /// planned was planned knowing the mask, or never again since the start.
     pub fn table(&self, mask: &LinkMask, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let none = LinkMask::none(&self.case.fabric);
+        if let Some(chosen) = self.healthy.as_ref().filter(|_| *mask == none) {
+            return self.table_on(chosen, flows);
+        }
         let planned = if self.case.routing.replan == Replan::Never { &none } else { mask };
         self.table_of(View { mask, planned }, flows)
     }
@@ -376,33 +378,48 @@ impl<'a> Lowering<'a> {
     pub fn table_on(&self, chosen: &ChosenPaths, flows: bool) -> (BundleTable, Vec<FlowPath>) {
         let dynamic = self.case.routing.is_dynamic();
         let by_class = self.case.pace == Pace::Class;
+        let links = self.case.fabric.link_count();
         // Joined pattern by pattern, so that the bundles of all are never held together.
-        let parts: Vec<(BundleTable, Vec<FlowPath>)> = (0..self.shapes.len())
-            .into_par_iter()
-            .map(|pattern| {
-                let (table, paths) = self.pattern(pattern, chosen, dynamic, flows);
-                (if by_class && !self.is_apart(pattern) { table.by_class() } else { table }, paths)
-            })
-            .collect();
+        let joined = |joiner: &mut Option<Joiner>, pattern: usize| {
+            let joiner = joiner.as_mut().filter(|_| !self.is_apart(pattern));
+            let (table, paths) = self.pattern(pattern, chosen, joiner, flows);
+            let joins = by_class && dynamic && !self.is_apart(pattern);
+            (if joins { table.by_class() } else { table }, paths)
+        };
         let mut writer = BundleWriter::new(dynamic).with_slots(self.case.routing.slots_in_order());
-        let mut paths = Vec::with_capacity(parts.iter().map(|(_, part)| part.len()).sum());
+        let mut paths = Vec::with_capacity(if flows { self.flow_count() } else { 0 });
         let mut bundles = 0;
-        for ((table, mut part), (shape, _)) in parts.into_iter().zip(&self.shapes) {
-            part.iter_mut().for_each(|path| path.bundle += bundles);
-            bundles += shape.bundles.len() as u32;
-            writer.append(&table);
-            paths.append(&mut part);
+        // Some patterns at a time, so that the paths of all are never held twice.
+        let patterns: Vec<usize> = (0..self.shapes.len()).collect();
+        for some in patterns.chunks(PATTERNS_EACH * rayon::current_num_threads()) {
+            let parts: Vec<(BundleTable, Vec<FlowPath>)> = some
+                .par_iter()
+                .map_init(|| (by_class && !dynamic).then(|| Joiner::new(links)), |own, &row| joined(own, row))
+                .collect();
+            for (&pattern, (table, mut part)) in some.iter().zip(parts) {
+                part.iter_mut().for_each(|path| path.bundle += bundles);
+                bundles += self.shapes[pattern].0.bundles.len() as u32;
+                writer.append(&table);
+                paths.append(&mut part);
+            }
         }
         (writer.finish(), paths)
+    }
+
+    /// Queue pairs over all edges between NICs.
+    fn flow_count(&self) -> usize {
+        let rows = self.connection_of.iter().flatten().filter(|&&row| row != INSIDE);
+        rows.map(|&row| self.connections[row as usize].count as usize).sum()
     }
 
     fn pattern(
         &self,
         pattern: usize,
         chosen: &ChosenPaths,
-        dynamic: bool,
+        mut joiner: Option<&mut Joiner>,
         flows: bool,
     ) -> (BundleTable, Vec<FlowPath>) {
+        let dynamic = self.case.routing.is_dynamic();
         let (shape, busbw) = &self.shapes[pattern];
         let fabric = &*self.case.fabric;
         let mut writer = BundleWriter::new(dynamic);
@@ -453,31 +470,19 @@ impl<'a> Lowering<'a> {
                 0 => longest * stages,
                 hops => SimTime::from_ps((round * stages).ps() / u64::from(hops)),
             });
-            writer.push(bundle.volume, busbw * bundle.bus_share, sink.strands());
+            let cap = busbw * bundle.bus_share;
+            match &mut joiner {
+                Some(joiner) => joiner.push(bundle.volume, cap, sink.strands()),
+                None => writer.push(bundle.volume, cap, sink.strands()),
+            }
         }
-        writer.close_pattern(latency + self.host_latency[pattern]);
+        let latency = latency + self.host_latency[pattern];
+        match joiner {
+            Some(joiner) => joiner.finish(&mut writer, latency),
+            None => writer.close_pattern(latency),
+        }
         (writer.finish(), paths)
     }
-}
-
-/// The queue pairs of a connection up to the first that has no route; whose bytes they carry is left open.
-fn flow_paths<'a>(
-    connection: &Connection,
-    chosen: &'a ChosenPaths,
-) -> impl Iterator<Item = FlowPath> + use<'a> {
-    let Connection { source, target, first, count, .. } = *connection;
-    let paths = (0..count).map(move |queue_pair| (queue_pair, chosen.path(first + queue_pair)));
-    paths.take_while(|(_, path)| !path.links.is_empty()).map(move |(queue_pair, path)| FlowPath {
-        pattern: 0,
-        bundle: 0,
-        source,
-        target,
-        source_port: path.source_port,
-        queue_pair,
-        landed_port: path.landed_port,
-        share: 0.0,
-        links: path.links.to_vec(),
-    })
 }
 
 /// Where the ranks of a communicator sit.

@@ -44,7 +44,7 @@ fn choose(
 ) -> ChosenPaths {
     let Opened { connections, numbers } = opened;
     let draw = Draw { draw: 7, ecmp: case.ecmp };
-    Chooser::new(fabric, case, draw, connections.clone(), numbers).choose(View { mask, planned })
+    Chooser::new(fabric, case, draw, connections, numbers).choose(View { mask, planned })
 }
 
 /// A fabric and the ports of its NICs.

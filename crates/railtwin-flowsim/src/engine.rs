@@ -1,6 +1,7 @@
 //! The event loop: operations start and end, patterns that share links move together, cables fail and return.
 use std::collections::BTreeMap;
 
+use railtwin_engine::choose::ChosenPaths;
 use railtwin_engine::fault::{Change, Known, Moment, black_hole};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{
@@ -66,26 +67,40 @@ impl Engine for FlowEngine {
     }
 
     fn run(&self, case: &Case, replicate: u32) -> RunLog {
+        self.run_on(&mut Lowering::new(case, replicate), case, replicate)
+    }
+
+    fn run_lowered<'a>(&self, case: &'a Case, replicate: u32) -> (RunLog, Option<Lowering<'a>>) {
         let mut lowering = Lowering::new(case, replicate);
+        let log = self.run_on(&mut lowering, case, replicate);
+        (log, Some(lowering.as_new()))
+    }
+}
+
+impl FlowEngine {
+    fn run_on<'a>(&self, lowering: &mut Lowering<'a>, case: &'a Case, replicate: u32) -> RunLog {
         let moments = case.timeline(replicate);
         let outside = Outside {
             mediator: lowering.mediator(&moments),
             transport: case.transport,
             window: Window::of(case),
             throughput: case.throughput,
-            ailing: Ailing::new(case, &lowering),
+            ailing: Ailing::new(case, lowering),
             rank_faults: case.rank_faults.clone(),
             draw: lowering.draw().draw,
             case: Some(case),
         };
         lowering.delay_links(SimTime::ZERO);
         let told = outside.mediator.next_feedback(SimTime::ZERO).is_some();
-        let table = table_of(outside.mediator.known(), outside.mediator.programmed(), &lowering);
-        let paths = |mediator: &Mediator<'_>, lowering: &Lowering<'_>, table: &BundleTable| {
-            let chosen = || lowering.paths_by(&mediator.known().routed, mediator.programmed());
-            told.then(|| QueuePaths::of(case, lowering, &chosen(), table))
+        // The paths that follow from what is known, their bundles, and the queue pairs where they are measured.
+        let paths = |mediator: &Mediator<'_>, lowering: &Lowering<'_>| {
+            let chosen = lowering.paths_by(&mediator.known().routed, mediator.programmed());
+            let table = table_of(mediator.known(), mediator.programmed(), lowering, &chosen);
+            let measured = told.then(|| QueuePaths::of(case, lowering, &chosen, &table));
+            (table, measured, chosen)
         };
-        let first = paths(&outside.mediator, &lowering, &table);
+        let (table, first, chosen) = paths(&outside.mediator, lowering);
+        lowering.keep_healthy(&moments, chosen);
         let gauge = first.map(|paths| Gauge::new(case, lowering.queue_pair_numbers().len(), paths));
         let links = 0..case.fabric.link_count() as u32;
         let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
@@ -95,9 +110,8 @@ impl Engine for FlowEngine {
                 if let Some(now) = delayed {
                     lowering.delay_links(now);
                 }
-                let table = table_of(mediator.known(), mediator.programmed(), &lowering);
-                let paths = paths(mediator, &lowering, &table);
-                (table, paths)
+                let (table, measured, _) = paths(mediator, lowering);
+                (table, measured)
             });
         for (link, bytes) in (0..).map(LinkId).zip(&mut log.link_bytes) {
             *bytes = case.on_the_wire(link, *bytes);
@@ -131,9 +145,14 @@ struct Outside<'a> {
     case: Option<&'a Case>,
 }
 
-/// The bundles on the paths that follow from what is known.
-fn table_of(known: &Known, programmed: &Programmed, lowering: &Lowering<'_>) -> BundleTable {
-    let routed = lowering.table_on(&lowering.paths_by(&known.routed, programmed), false).0;
+/// The bundles on the paths that follow from what is known; `chosen` are those that switches route by.
+fn table_of(
+    known: &Known,
+    programmed: &Programmed,
+    lowering: &Lowering<'_>,
+    chosen: &ChosenPaths,
+) -> BundleTable {
+    let routed = lowering.table_on(chosen, false).0;
     if known.routed == known.bridged {
         return routed;
     }

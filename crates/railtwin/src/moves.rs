@@ -1,6 +1,6 @@
 //! What moved after a fault: every queue pair's path before and after each incident.
 use railtwin_engine::choose::View;
-use railtwin_engine::lower::{FlowPath, Lowering};
+use railtwin_engine::lower::{FlowPath, Lowering, PathLinks};
 use railtwin_engine::{Case, Incident, IncidentKind, Replan, RunLog};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_routing::LinkMask;
@@ -82,7 +82,7 @@ impl Moves {
         let at_start = log.incidents.partition_point(|incident| incident.at == SimTime::ZERO);
         let first = mask_after(&case.fabric, &log.incidents[..at_start]);
         let order = Order::of(flows);
-        let mut paths: Vec<Vec<LinkId>> = flows.iter().map(|flow| flow.links.clone()).collect();
+        let mut paths: Vec<PathLinks> = flows.iter().map(|flow| flow.links.clone()).collect();
         let mut epochs = Vec::with_capacity(kept);
         for incidents in &changes[..kept] {
             let mask = mask_after(&case.fabric, &log.incidents[..incidents.end]);
@@ -113,7 +113,7 @@ fn changes(incidents: &[Incident]) -> Vec<std::ops::Range<usize>> {
     changes
 }
 
-fn epoch(at: SimTime, incidents: std::ops::Range<usize>, old: &[Vec<LinkId>], new: &[Vec<LinkId>]) -> Epoch {
+fn epoch(at: SimTime, incidents: std::ops::Range<usize>, old: &[PathLinks], new: &[PathLinks]) -> Epoch {
     let mut epoch = Epoch { at, incidents, stayed: 0, moved: 0, lost: 0, found: 0, moves: Vec::new() };
     for (flow, (before, after)) in old.iter().zip(new).enumerate() {
         if before == after {
@@ -125,7 +125,7 @@ fn epoch(at: SimTime, incidents: std::ops::Range<usize>, old: &[Vec<LinkId>], ne
             (_, true) => &mut epoch.lost,
             _ => &mut epoch.moved,
         } += 1;
-        epoch.moves.push(Move { flow: flow as u32, before: before.clone(), after: after.clone() });
+        epoch.moves.push(Move { flow: flow as u32, before: before.to_vec(), after: after.to_vec() });
     }
     epoch
 }
@@ -149,10 +149,10 @@ impl Order {
     }
 
     /// Paths in `now`, in the order of `first`; empty where a queue pair is not in `now`.
-    fn paths_of(&self, first: &[FlowPath], mut now: Vec<FlowPath>) -> Vec<Vec<LinkId>> {
+    fn paths_of(&self, first: &[FlowPath], mut now: Vec<FlowPath>) -> Vec<PathLinks> {
         now.sort_by_key(key);
         let mut now = now.into_iter().peekable();
-        let mut paths = vec![Vec::new(); first.len()];
+        let mut paths = vec![PathLinks::default(); first.len()];
         for &row in &self.0 {
             let wanted = key(&first[row as usize]);
             while now.next_if(|flow| key(flow) < wanted).is_some() {}

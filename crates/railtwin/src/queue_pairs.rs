@@ -69,7 +69,7 @@ pub fn plan(case: &Case, replicate: u32, demands: &[Demand], down: &LinkMask) ->
         opened.connections[row].bytes = demand.bytes;
     }
     let Opened { connections, queue_pairs: numbers, .. } = opened;
-    let chooser = Chooser::new(fabric, &case.routing, draw, connections.clone(), &numbers);
+    let chooser = Chooser::new(fabric, &case.routing, draw, &connections, &numbers);
     // What is down from the start was known to who planned, also to who never plans again.
     let programmed = chooser.settled(down);
     let chosen = chooser.choose_by(down, &programmed);

@@ -49,8 +49,9 @@ fn case_of(text: &str) -> Case {
 type Rows = BTreeSet<(DeviceId, DeviceId, u32, u16, u32, Vec<LinkId>)>;
 
 fn of_run(flows: Vec<FlowPath>) -> Rows {
-    let row =
-        |one: FlowPath| (one.source, one.target, one.queue_pair, one.source_port, one.landed_port, one.links);
+    let row = |one: FlowPath| {
+        (one.source, one.target, one.queue_pair, one.source_port, one.landed_port, one.links.to_vec())
+    };
     flows.into_iter().map(row).collect()
 }
 

@@ -22,7 +22,7 @@ use crate::life::{Followed, Life, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
-use crate::simulate::{Simulation, simulate};
+use crate::simulate::{Simulation, simulate_lowered};
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
 use crate::{faults, figures, headline, link_bins, packet_tables, probe_tables, tables, time_up};
 
@@ -121,13 +121,14 @@ impl Run {
         if !case.work.jobs.is_empty() {
             let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
             let count = resolved.scenario.run.replicates;
-            let mut done = simulate(case, engine.as_ref(), count, progress, &mut |first, batch| {
-                if let Some(steps) = &mut steps {
-                    steps.append(&tables::steps(case, first, batch))?;
-                    steps.flush()?;
-                }
-                Ok(())
-            })?;
+            let (mut done, lowering) =
+                simulate_lowered(case, engine.as_ref(), count, progress, &mut |first, batch| {
+                    if let Some(steps) = &mut steps {
+                        steps.append(&tables::steps(case, first, batch))?;
+                        steps.flush()?;
+                    }
+                    Ok(())
+                })?;
             if let Some(steps) = steps {
                 steps.finish()?;
             }
@@ -174,8 +175,10 @@ impl Run {
                 info.counters.insert("restless_searches".into(), done.log.restless_searches);
                 info.counters.insert("joined_phases".into(), done.log.joined_phases);
             }
-            let lowering = Lowering::new(case, done.chosen).with_ends(&done.log.job_ends(&case.work));
+            let lowering = lowering.unwrap_or_else(|| Lowering::new(case, done.chosen));
+            let lowering = lowering.with_ends(&done.log.job_ends(&case.work));
             (table, flows) = lowering.table(&LinkMask::none(&case.fabric), true);
+            drop(lowering);
             info.counters.insert("queue_pair_paths".into(), flows.len() as u64);
             info.counters.insert("bundles".into(), table.bundles() as u64);
             if let Some(warning) = time_up::warning(case, &done, &table) {

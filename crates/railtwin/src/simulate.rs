@@ -1,4 +1,5 @@
 //! All replicates of a case, and the one that stands for them.
+use railtwin_engine::lower::Lowering;
 use railtwin_engine::own::guarded;
 use railtwin_engine::{Case, Engine, RunLog};
 use railtwin_units::SimTime;
@@ -68,19 +69,34 @@ pub fn simulate(
     progress: &(dyn Fn() + Sync),
     done: &mut Handed<'_>,
 ) -> Result<Simulation, Error> {
+    simulate_lowered(case, engine, count, progress, done).map(|(simulation, _)| simulation)
+}
+
+/// The same with the lowering of the chosen replicate, where the engine hands it on.
+///
+/// # Errors
+/// As of [`simulate`].
+pub(crate) fn simulate_lowered<'a>(
+    case: &'a Case,
+    engine: &dyn Engine,
+    count: u32,
+    progress: &(dyn Fn() + Sync),
+    done: &mut Handed<'_>,
+) -> Result<(Simulation, Option<Lowering<'a>>), Error> {
     let log_of = |replicate: u32| {
         let failed = |halt| Error::Controller { halt, replicate: Some(replicate) };
-        guarded(|| engine.run(case, replicate)).map_err(failed)
+        guarded(|| engine.run_lowered(case, replicate)).map_err(failed)
     };
     if count == 1 {
-        let log = log_of(0)?;
+        let (log, lowering) = log_of(0)?;
         let replicates = vec![shorten(case, 0, &log)];
         progress();
         done(0, &replicates)?;
-        return Ok(Simulation { replicates, chosen: 0, log });
+        return Ok((Simulation { replicates, chosen: 0, log }, lowering));
     }
     let run = |replicate: u32| {
-        let log = log_of(replicate)?;
+        let failed = |halt| Error::Controller { halt, replicate: Some(replicate) };
+        let log = guarded(|| engine.run(case, replicate)).map_err(failed)?;
         let short = shorten(case, replicate, &log);
         progress();
         Ok(short)
@@ -106,8 +122,8 @@ pub fn simulate(
     });
     let chosen = order.get((count as usize).saturating_sub(1) / 2).copied().unwrap_or(0);
     // Run again rather than kept: twenty logs of a large job would fill the memory.
-    let log = log_of(chosen)?;
-    Ok(Simulation { replicates, chosen, log })
+    let (log, lowering) = log_of(chosen)?;
+    Ok((Simulation { replicates, chosen, log }, lowering))
 }
 
 /// Mean duration in seconds of a job's steps within its leading span ([`StepTimes::lead`]); none when the job has no
