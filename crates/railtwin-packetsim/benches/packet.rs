@@ -139,6 +139,23 @@ fn main() {
         beside_bare(&medium, one, 3);
         beside_none(&medium, 3);
     }
+    if wants("short") {
+        // Cables as clusters have them, next to the long ones of the other cases, in turn.
+        let of = |delay| {
+            let fabric = fabrics::leaf_spine(64, 16, 16, (100, 100), delay);
+            cases::pairs(fabric, &works::permutation(1024, 1), 2_000_000)
+        };
+        let (short, long) = (of(25), of(1_000));
+        let mut ratios: Vec<f64> = (0..5)
+            .map(|_| {
+                measure("1,024 hosts, 25 ns", &short, 1, 1).0 / measure("1,024 hosts, 1 us", &long, 1, 1).0
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("{:<24} {:.2} of the rate over cables of 1 us", "  cables of 25 ns", ratios[2]);
+        let tree = cases::pairs(fabrics::fat_tree(16, 100), &works::permutation(1024, 1), 2_000_000);
+        measure("fat-tree, 1,024 hosts", &tree, 1, 5);
+    }
     if wants("large") {
         let fabric = fabrics::leaf_spine(128, 64, 64, (100, 100), 1_000);
         let large = cases::pairs(fabric, &works::permutation(8192, 1), 2_000_000);

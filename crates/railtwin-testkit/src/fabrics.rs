@@ -1,7 +1,7 @@
 //! Hosts, small fabrics, and their parts by name.
 use std::sync::Arc;
 
-use railtwin_fabric::preset::{DcnPlus, Hpn, LeafSpine};
+use railtwin_fabric::preset::{DcnPlus, FatTree, Hpn, LeafSpine};
 use railtwin_fabric::{
     CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, HostModel, HostSpec, LinkId,
 };
@@ -61,6 +61,12 @@ pub fn leaf_spine(
         ..self::leaves(plain_host(1, gbps), leaves, hosts, spines)
     };
     Arc::new(preset.build().expect("a small leaf-spine"))
+}
+
+/// A fat-tree of switches with `k` ports of so many Gbps, its cables as long as the preset has them.
+pub fn fat_tree(k: u32, gbps: u64) -> Arc<Fabric> {
+    let preset = FatTree { k, capacity: Rate::from_gbps(gbps) };
+    Arc::new(preset.build().expect("a small fat-tree"))
 }
 
 /// The fabric of the peers' measurements: 16 leaves of 8 hosts, 8 spines, 100 Gbps and 1 us everywhere.
