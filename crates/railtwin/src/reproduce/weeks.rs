@@ -94,6 +94,8 @@ fn open(name: &str, cases: Cases, set: &Set) -> Option<ClusterQuestion> {
     let mut scenario = question.points().expect("a test reads it").remove(0).scenario;
     let FabricSpec::Preset(Preset::LeafSpine(fabric)) = &mut scenario.fabric else { return None };
     fabric.uplink_capacity = fabric.uplink_capacity * 16;
+    // No chip has as much; this one has room for the cables of a spine.
+    fabric.chip = Some(fabric.uplink_capacity * u64::from(fabric.leaves));
     let mut cluster = question.cluster(&scenario).expect("a test resolves it");
     if !cases.is_full() {
         cluster.spec.days = SHORT.0;
