@@ -27,7 +27,7 @@ pub(super) struct Loaded {
 
 /// What a file holds.
 pub(super) enum Decoded {
-    Trace(MegatronTrace),
+    Trace(Box<MegatronTrace>),
     File(Box<Imported>),
 }
 
@@ -85,7 +85,7 @@ impl Loaded {
                 let is_trace = !error.problem.starts_with("has no column");
                 (error.into(), is_trace, None)
             })?;
-            return Ok((self, Decoded::Trace(trace)));
+            return Ok((self, Decoded::Trace(Box::new(trace))));
         }
         let hints = Hints { time_ns, ..Hints::default() };
         let imported = decode(&self.name, &self.bytes, &hints).map_err(|error| {
