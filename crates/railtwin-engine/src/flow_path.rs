@@ -45,7 +45,7 @@ enum Held {
 impl PathLinks {
     /// Bytes outside itself that a path of `links` links takes from the allocator, about.
     pub(crate) fn bytes_outside(links: f64) -> f64 {
-        // What the allocator adds: 16 bytes, and on average half of a step of 16.
+        // The allocator adds a header of 16 bytes, and rounds up to 16: 8 more on average.
         if links > FEW as f64 { 24.0 + links * size_of::<LinkId>() as f64 } else { 0.0 }
     }
 }

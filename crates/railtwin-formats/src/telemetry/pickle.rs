@@ -44,7 +44,7 @@ enum Cell<'a> {
     Dict(Vec<(usize, usize)>),
 }
 
-/// What a pickle of plain data holds: tuples and sets are lists, keys that are numbers are text.
+/// A decoded pickle of plain data. Tuples and sets are read as lists, number keys as text.
 pub(crate) struct Pickle<'a> {
     machine: Machine<'a>,
     root: usize,

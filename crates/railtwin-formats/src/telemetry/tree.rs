@@ -237,7 +237,7 @@ impl<'de> DeserializeSeed<'de> for Skim<'_> {
     }
 }
 
-/// What all readers of trees do with values that are neither lists nor objects.
+/// Methods of a tree visitor for values that are neither lists nor objects: each is read whole.
 macro_rules! scalars_as_whole {
     () => {
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

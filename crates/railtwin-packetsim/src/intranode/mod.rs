@@ -92,7 +92,7 @@ impl IntranodeRun {
     }
 }
 
-/// What a window leaves behind; closes it.
+/// Closes a counted window and returns its log.
 fn log_of(parts: &mut [Part<Credits>], plan: &Plan) -> IntranodeLog {
     let end = plan.counted.1;
     let mut log = IntranodeLog::default();

@@ -25,7 +25,7 @@ pub(super) struct Loaded {
     pub(super) time_ns: u64,
 }
 
-/// What a file holds.
+/// Decoded content of one telemetry file.
 pub(super) enum Decoded {
     Trace(Box<MegatronTrace>),
     File(Box<Imported>),

@@ -263,7 +263,7 @@ impl IntranodeQuestion {
         }
         figures.push(Figure::new("counted_time", span, "s"));
         let none = "no message was made between warm_up and duration";
-        // What queues held before counting began may arrive beside the offer of the window.
+        // Messages that were queued before counting began may arrive in addition to those of the window: at most 1.
         figures.push(over("carried_share", both.min(offered) as f64, offered as f64, "ratio", none));
         figures.push(over(
             "refused_share",
