@@ -52,13 +52,13 @@ impl Closed {
                     self.delays.insert(port.line.link, port.line.delay);
                 }
             });
-            for arrival in inbox {
+            for arrival in inbox.all() {
                 if !matches!(
                     arrival.packet.kind,
                     Kind::Pause | Kind::Resume | Kind::Freed | Kind::Elsewhere | Kind::Halt | Kind::HandedOn
                 ) {
                     let link = device.line(arrival.packet.port).link ^ 1;
-                    self.late.push((link, *arrival));
+                    self.late.push((link, arrival));
                 }
             }
         }

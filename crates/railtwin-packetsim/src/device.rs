@@ -66,6 +66,16 @@ impl<C: Control> Device<C> {
         .unwrap_or(0)
     }
 
+    /// Reads what is needed whatever it does.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let state = match &self.kind {
+            DeviceState::Switch(switch) => switch.touch(),
+            DeviceState::Host(host) => host.touch(),
+        };
+        self.agenda.next() ^ state
+    }
+
     #[inline]
     pub(crate) fn arrive(&mut self, now: u64, packet: Packet, shared: &Shared<'_>, post: &mut Post<'_>) {
         match &mut self.kind {

@@ -67,6 +67,13 @@ impl NicPort {
         }
     }
 
+    /// Reads what is needed whatever it does.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let first = self.levels.first().map_or(0, |waiting| waiting.ready.front().copied().unwrap_or(0));
+        u64::from(first) ^ self.port.busy_until ^ self.port.counts.bytes ^ self.wake_at
+    }
+
     /// Whether something stands in line on a level that is not paused.
     fn any(&self, is: impl Fn(&Waiting) -> bool) -> bool {
         self.levels.iter().enumerate().any(|(level, waiting)| is(waiting) && !self.port.is_paused(level))

@@ -160,15 +160,16 @@ pub struct Port {
     pub dead: bool,
     /// Whether its delay has changed, so that packets might overtake others.
     pub late: bool,
+    /// Counters: what every packet counts fills the second line.
+    pub counts: PortCounts,
     /// When the pause began.
     pub pause_began: u64,
     /// Up to when it is booked.
     pub paused_since: u64,
-    /// Counters.
-    pub counts: PortCounts,
 }
 
-const _: () = assert!(std::mem::offset_of!(Port, pause_began) == 64);
+const _: () = assert!(std::mem::offset_of!(Port, counts) == 64);
+const _: () = assert!(std::mem::offset_of!(PortCounts, paused) <= 64);
 
 /// Loss of one acknowledgement instead of a share.
 pub const LOSE_ONE: u32 = u32::MAX;

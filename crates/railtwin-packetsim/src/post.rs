@@ -1,5 +1,7 @@
 //! What devices send each other: packets under way, sorted by who receives them.
 use crate::agenda::NEVER;
+use crate::due::Due;
+use crate::inbox::Inbox;
 use crate::packet::{Arrival, Packet};
 use crate::world::Freight;
 
@@ -11,10 +13,10 @@ pub type Parcel<F = Packet> = Vec<(u32, Arrival<F>)>;
 pub struct Mail<F: Freight = Packet> {
     /// Number of the first device.
     pub first: u32,
-    /// Packets under way to each device, in the order in which they were sent.
-    pub inboxes: Vec<Vec<Arrival<F>>>,
-    /// When each device has something to do next: a lower bound that is exact between windows.
-    pub next: Vec<u64>,
+    /// What is under way to each device, in the order in which it was sent.
+    pub inboxes: Vec<Inbox<F>>,
+    /// When each device has something to do next.
+    pub due: Due,
     /// For devices of other threads, by thread.
     pub away: Vec<Parcel<F>>,
     /// When the soonest arrives of what was sent to devices of other threads in the last window.
@@ -30,8 +32,8 @@ impl<F: Freight> Mail<F> {
     pub fn new(first: u32, count: usize, threads: usize) -> Self {
         Self {
             first,
-            inboxes: (0..count).map(|_| Vec::new()).collect(),
-            next: vec![NEVER; count],
+            inboxes: (0..count).map(|_| Inbox::new()).collect(),
+            due: Due::new(count),
             away: (0..threads).map(|_| Vec::new()).collect(),
             away_soonest: NEVER,
             packet_hops: 0,
@@ -47,8 +49,13 @@ impl<F: Freight> Mail<F> {
     /// Something is under way to one of these devices.
     pub fn put(&mut self, target: u32, arrival: Arrival<F>) {
         let row = (target - self.first) as usize;
-        self.next[row] = self.next[row].min(arrival.time);
-        self.inboxes[row].push(arrival);
+        self.due.add(row, arrival.time);
+        self.inboxes[row].put(arrival);
+    }
+
+    /// What is under way to all devices.
+    pub fn all_awaited(&self) -> impl Iterator<Item = Arrival<F>> + '_ {
+        self.inboxes.iter().flat_map(Inbox::all)
     }
 }
 
@@ -76,8 +83,8 @@ impl<F: Freight> Post<'_, F> {
         let arrival = Arrival { time, packet };
         match self.mail.inboxes.get_mut(row) {
             Some(inbox) => {
-                inbox.push(arrival);
-                self.mail.next[row] = self.mail.next[row].min(time);
+                inbox.put(arrival);
+                self.mail.due.add(row, time);
             }
             None => {
                 let thread = self.parts.partition_point(|&first| first <= target) - 1;

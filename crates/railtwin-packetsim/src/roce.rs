@@ -54,6 +54,11 @@ impl<C: Control> World for Roce<C> {
     }
 
     #[inline]
+    fn touch(device: &Device<C>) -> u64 {
+        device.touch()
+    }
+
+    #[inline]
     fn arrive(
         device: &mut Device<C>,
         now: u64,

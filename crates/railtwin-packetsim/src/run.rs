@@ -187,7 +187,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
             DeviceState::Switch(_) => device.agenda.tasks().any(is_change),
         };
         let probes = |arrival: &Arrival| matches!(arrival.packet.kind, Kind::Probe | Kind::Echo);
-        let awaited = |part: &Part<C>| part.mail.inboxes.iter().flatten().any(|arrival| !probes(arrival));
+        let awaited = |part: &Part<C>| part.mail.all_awaited().any(|arrival| !probes(&arrival));
         let working = |part: &Part<C>| awaited(part) || part.devices.iter().any(busy);
         self.account.closed.is_none() && self.parts.iter().any(working)
     }
@@ -220,7 +220,7 @@ impl<C: Control + std::fmt::Debug> Machine<C> {
         let (part, row) = self.find(shared, device);
         let PartOf { devices, mail, .. } = &mut self.parts[part];
         devices[row].agenda.push(at, task);
-        mail.next[row] = mail.next[row].min(at);
+        mail.due.add(row, at);
     }
 
     /// What became of the probes of a survey that is over.

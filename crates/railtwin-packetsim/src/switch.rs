@@ -144,6 +144,12 @@ impl Switch {
         self.queues[port * self.levels..(port + 1) * self.levels].iter().map(|queue| queue.bytes).sum()
     }
 
+    /// Reads what is needed whatever it does.
+    #[inline]
+    pub(crate) const fn touch(&self) -> u64 {
+        self.buffer.used ^ self.alarm
+    }
+
     /// A packet or pause frame has arrived.
     #[inline]
     pub fn arrive(

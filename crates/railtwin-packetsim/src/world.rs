@@ -41,6 +41,10 @@ pub trait World: Sized + Debug {
     fn agenda(device: &Self::Device) -> &Agenda;
     /// The same, to change it.
     fn agenda_mut(device: &mut Self::Device) -> &mut Agenda;
+    /// Reads some of what a device needs whatever it does; gives anything that depends on it.
+    fn touch(_device: &Self::Device) -> u64 {
+        0
+    }
     /// Something arrives at a device.
     fn arrive(
         device: &mut Self::Device,

@@ -7,6 +7,7 @@ use crate::ports::{Chain, Port};
 
 /// Packets of a level that wait for a port; what concerns the port as a whole stands with its lowest level.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Queue {
     /// Of the port: what goes before all data.
     pub(super) high: Chain,
@@ -19,6 +20,8 @@ pub(super) struct Queue {
     /// Of the port: bytes sent lately, and when that was last updated.
     recent: (f64, u64),
 }
+
+const _: () = assert!(size_of::<Queue>() == 64);
 
 impl Queue {
     /// Nothing.
