@@ -1,6 +1,6 @@
 //! The credit world: GPUs around a switch in each host, NICs that convert packets, switches with credits between hosts.
 //!
-//! * `plan`: devices, lines, routes by D-mod-K, sizes; `source`: what GPUs want to send, and `targets` to whom.
+//! * `plan`: devices, lines, routes by D-mod-K (`routes`), sizes; `source`: what GPUs want to send, and `targets` to whom.
 //! * `host`: GPUs, the switch inside and its `nic`; `switch`: those between hosts; both are a `crossbar` with its
 //!   `arbiter` (iSLIP); `root`: a root complex in its place.
 //! * `cargo`: what travels between devices; `world`: these devices as the machine of windows knows them.
@@ -15,6 +15,7 @@ mod nic;
 mod plan;
 mod refused;
 mod root;
+mod routes;
 mod source;
 mod switch;
 mod targets;

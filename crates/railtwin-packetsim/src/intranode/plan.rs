@@ -7,6 +7,7 @@ use super::refused::{self, Refused};
 use super::targets::Targets;
 use std::sync::Arc;
 
+use super::routes::{Down, downward, ports_towards};
 use crate::agenda::NEVER;
 use crate::network::Speed;
 use crate::places::{Place, places};
@@ -261,25 +262,6 @@ impl Plan {
     fn route(&mut self, fabric: &Fabric) -> Result<(), Refused> {
         let hosts = fabric.hosts().len();
         let switches = fabric.switches();
-        let mut below: Vec<Vec<Vec<u8>>> = vec![Vec::new(); switches.len()];
-        for tier in 1..=3 {
-            for (row, (device, _)) in switches.iter().enumerate().filter(|(_, (_, at))| at.tier == tier) {
-                let mut ports: Vec<Vec<u8>> = vec![Vec::new(); hosts];
-                for (index, port) in network_ports(fabric, *device).enumerate() {
-                    let far = far_device(fabric, port);
-                    match fabric.host_of(far) {
-                        Some(host) => ports[host.0 as usize].push(index as u8),
-                        None if tier_of(fabric, far) < tier => {
-                            let row = fabric.switch_row(far).expect("it is a switch") as usize;
-                            let reached = (0..hosts).filter(|&host| !below[row][host].is_empty());
-                            reached.for_each(|host| ports[host].push(index as u8));
-                        }
-                        None => {}
-                    }
-                }
-                below[row] = ports;
-            }
-        }
         // Uplinks of the tiers below, multiplied: the digits that they have used up.
         let mut used = [1_usize; 5];
         for tier in 1..=3 {
@@ -287,20 +269,24 @@ impl Plan {
             let most = switches.iter().filter(|(_, at)| at.tier == tier).map(|(d, _)| ups(d)).max();
             used[usize::from(tier) + 1] = used[usize::from(tier)] * most.unwrap_or(1).max(1);
         }
-        for (row, (device, at)) in switches.iter().enumerate() {
-            let ups: Vec<u8> = uplinks(fabric, *device, at.tier).collect();
-            let port = |host: usize| {
-                let choice = if below[row][host].is_empty() { &ups } else { &below[row][host] };
-                let digit = host / used[usize::from(at.tier)];
-                choice.get(digit % choice.len().max(1)).copied()
-            };
-            let all: Option<Vec<u8>> = (0..hosts).map(port).collect();
-            let no_way = || {
-                let message = format!("{} has no way to some host", fabric.device_name(*device));
-                Refused::new("fabric", message, "write a fabric in which all hosts reach each other")
-            };
-            Arc::make_mut(&mut self.routes).push(all.ok_or_else(no_way)?);
+        let mut below: Vec<Vec<Down>> = vec![Vec::new(); switches.len()];
+        let mut routes: Vec<Vec<u8>> = vec![Vec::new(); switches.len()];
+        for tier in 1..=3 {
+            for (row, (device, _)) in switches.iter().enumerate().filter(|(_, (_, at))| at.tier == tier) {
+                let down = downward(fabric, *device, tier, &below);
+                let ups: Vec<u8> = uplinks(fabric, *device, tier).collect();
+                let ports = ports_towards(hosts, &down, &ups, used[usize::from(tier)]);
+                routes[row] = ports.ok_or_else(|| {
+                    let message = format!("{} has no way to some host", fabric.device_name(*device));
+                    Refused::new("fabric", message, "write a fabric in which all hosts reach each other")
+                })?;
+                // Nobody stands above the highest tier, whose switches reach all hosts.
+                if tier < 3 {
+                    below[row] = down;
+                }
+            }
         }
+        *Arc::make_mut(&mut self.routes) = routes;
         Ok(())
     }
 
@@ -388,12 +374,12 @@ pub(super) fn network_ports(fabric: &Fabric, device: DeviceId) -> impl Iterator<
     fabric.ports(device).filter(is_network)
 }
 
-fn far_device(fabric: &Fabric, port: PortId) -> DeviceId {
+pub(super) fn far_device(fabric: &Fabric, port: PortId) -> DeviceId {
     let cable = fabric.cable_at(port).expect("network ports have cables");
     fabric.target(fabric.link_from(cable, port))
 }
 
-fn tier_of(fabric: &Fabric, device: DeviceId) -> u8 {
+pub(super) fn tier_of(fabric: &Fabric, device: DeviceId) -> u8 {
     fabric.place(device).map_or(0, |place| place.tier)
 }
 
