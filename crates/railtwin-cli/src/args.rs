@@ -9,6 +9,7 @@ use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
+use crate::foreseen::Form;
 use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
 use crate::interference::InterferenceArgs;
@@ -36,6 +37,16 @@ pub struct Args {
     /// Memory that the command may use, such as 16GiB [default: what the machine has to spare]
     #[arg(long, global = true, value_name = "SIZE", value_parser = |text: &str| text.parse::<Bytes>())]
     pub memory: Option<Bytes>,
+    /// Print the memory and time that the command would take, and run nothing
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text"
+    )]
+    pub estimate: Option<Form>,
 }
 
 /// A limit of what is read.

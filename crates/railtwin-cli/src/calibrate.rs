@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::bandwidth::hosts::model_of_fabric;
 use railtwin::calibrate::{self, Calibration, Fitted, Sources};
+use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
@@ -11,6 +12,7 @@ use railtwin_units::Bytes;
 use railtwin_workload::Collective;
 
 use crate::diagnose::refused;
+use crate::foreseen::goes_on;
 use crate::table::TextTable;
 use crate::{CliError, Streams, calibrate_plain};
 
@@ -73,6 +75,9 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
             let message = format!("{} exists already and holds no caps", path.display());
             return Err(CliError::input(message, "choose another name"));
         }
+    }
+    if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
+        return Ok(());
     }
     let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
     let sources = Sources {

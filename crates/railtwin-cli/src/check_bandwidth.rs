@@ -3,12 +3,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::bandwidth::{self, hosts::model_of_fabric};
+use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::{Inputs, Unread};
 use railtwin_formats::telemetry::FileNotes;
 
 use crate::check_bandwidth_json::data;
 use crate::check_bandwidth_text::shown;
 use crate::diagnose::refused;
+use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
 /// Arguments of `check bandwidth`.
@@ -52,6 +54,9 @@ pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(),
         error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
         other => CliError::of(other, ""),
     })?;
+    if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
+        return Ok(());
+    }
     let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
     let logs = inputs.merged.nccl_tests;
     if logs.is_empty() {

@@ -1,13 +1,16 @@
 //! `railtwin cluster`: weeks of jobs on one fabric.
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
 use railtwin::cluster::{Band, ClusterQuestion, FIGURES, GATE, Told, compared, page, ranks};
+use railtwin::cost::Cost;
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
 
+use crate::foreseen::goes_on;
 use crate::meter::Meter;
 use crate::report::{note_stand_in, write_page};
 use crate::table::TextTable;
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
         (false, true) => vec![asked[0].1.spec.sharing],
         (false, false) => args.policy.iter().filter_map(|name| SharingPolicy::named(name)).collect(),
     };
-    let told = told_of(args, &asked, &policies, &wrong, streams)?;
+    let Some(told) = told_of(args, &asked, &policies, &wrong, streams)? else { return Ok(()) };
     for note in of_gate(&told) {
         writeln!(streams.notes, "{note}")?;
     }
@@ -116,21 +119,33 @@ fn of_gate(told: &[Vec<Told>]) -> Vec<&str> {
 /// Points with their labels, resolved.
 type Points<'a> = [(&'a Vec<(String, String)>, ClusterQuestion)];
 
-/// Runs of each point, policy after policy, behind what is to be said before they begin.
+/// Runs of each point, policy after policy, behind what is to be said before they begin; none where the cost alone was
+/// asked for.
 fn told_of(
     args: &ClusterArgs,
     asked: &Points<'_>,
     policies: &[SharingPolicy],
     wrong: &dyn Fn(railtwin::Error) -> CliError,
     streams: &mut Streams<'_>,
-) -> Result<Vec<Vec<Told>>, CliError> {
+) -> Result<Option<Vec<Vec<Told>>>, CliError> {
     let own: Vec<[SharingPolicy; 1]> = asked.iter().map(|(_, cluster)| [cluster.spec.sharing]).collect();
     let policies_of = |point: usize| match args.policy.is_empty() && !args.compare {
         true => &own[point][..],
         false => policies,
     };
-    for (_, cluster) in asked {
-        cluster.cost_within(1, railtwin::memory::limit()).map_err(wrong)?;
+    let cores = available_parallelism().map_or(1, usize::from) as u64;
+    let mut all: Option<Cost> = None;
+    for (point, (_, cluster)) in asked.iter().enumerate() {
+        let one = cluster.cost(policies_of(point).len() as u64 * args.seeds, cores).map_err(wrong)?;
+        all = Some(match all {
+            Some(all) => all.then(&one),
+            None => one,
+        });
+    }
+    if let Some(cost) = all
+        && !goes_on(&cost, streams)?
+    {
+        return Ok(None);
     }
     for (point, (_, cluster)) in asked.iter().enumerate() {
         for note in cluster.notes.iter().cloned().chain(cluster.idle_keys(policies_of(point))) {
@@ -150,7 +165,7 @@ fn told_of(
         told.push(cluster.told(policies, &seeds, &|| meter.tick()).map_err(wrong)?);
     }
     meter.finish();
-    Ok(told)
+    Ok(Some(told))
 }
 
 fn point(label: &[(String, String)], runs: &[Told]) -> serde_json::Value {

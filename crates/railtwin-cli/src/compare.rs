@@ -3,6 +3,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use railtwin::cost::files::{Reading, of_files};
 use railtwin::headline::{Headline, of_scenarios};
 use railtwin::report::page;
 use railtwin_scenario::Scenario;
@@ -11,6 +12,7 @@ use railtwin_store::{RunFolder, RunInfo, Status, StoreError};
 use serde_json::json;
 
 use crate::compare_engines::{Engines, told_apart};
+use crate::foreseen::goes_on;
 use crate::report::{note_stand_in, payload, write_page};
 use crate::table::TextTable;
 use crate::{CliError, Streams, units};
@@ -36,6 +38,9 @@ pub struct CompareArgs {
 }
 
 pub(crate) fn run(args: &CompareArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !goes_on(&of_files(&[args.left.clone(), args.right.clone()], Reading::FOLDERS), streams)? {
+        return Ok(());
+    }
     let unreadable = |error: StoreError| CliError::unreadable(&error);
     let open = |path: &Path| {
         let folder = RunFolder::open(path)?;

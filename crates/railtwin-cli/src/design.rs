@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use clap::Args;
 use railtwin::Question;
+use railtwin::cost::Cost;
 use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::{DesignReport, TierReport};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand};
 use serde_json::json;
 
+use crate::foreseen::goes_on;
 use crate::table::{TextTable, grouped};
 use crate::{CliError, Streams};
 
@@ -56,6 +58,9 @@ struct Design {
 }
 
 pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !goes_on(&Cost::least("a fabric"), streams)? {
+        return Ok(());
+    }
     let designs = match args.what.ends_with(".toml") {
         true => of_scenario(args, streams.notes)?,
         false => vec![of_preset(args, streams.notes)?],

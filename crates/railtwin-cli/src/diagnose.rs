@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::Question;
+use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::answer::measured;
 use railtwin::diagnose::names::Names;
 use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
@@ -15,6 +16,7 @@ use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
 use crate::diagnose_what_if as what_if;
+use crate::foreseen::goes_on;
 use crate::overwritten::{is_same, refuse_evidence};
 use crate::report::{note_stand_in, write_page};
 use crate::{CliError, Streams};
@@ -71,6 +73,10 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     check_outputs(args)?;
     let question =
         args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
+    let read: Vec<PathBuf> = args.files.iter().chain(&args.baseline).chain(&args.later).cloned().collect();
+    if !goes_on(&of_files(&read, Reading::EVIDENCE), streams)? {
+        return Ok(());
+    }
     let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
     if let Some(folder) = &args.baseline {
         inputs.compare_with(folder).map_err(|error| refused(error, ""))?;

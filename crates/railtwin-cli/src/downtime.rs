@@ -1,5 +1,6 @@
 //! `railtwin downtime`: where a job's time goes when it crashes, as booked, as expected, as recorded, as published.
 use clap::Args;
+use railtwin::cost::Cost;
 use railtwin_diagnosis::downtime::{Account, Booking, Part};
 use railtwin_diagnosis::failure_rates::Cause;
 use serde_json::{Map, Value, json};
@@ -7,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::downtime_incidents::{Job, read};
 use crate::downtime_plan::PlanFlags;
 use crate::downtime_text::{hours_of, percent};
+use crate::foreseen::{goes_on, unknown};
 use crate::table::TextTable;
 use crate::{CliError, Streams, downtime_life, downtime_plan, downtime_replay, downtime_table3};
 
@@ -57,6 +59,11 @@ pub(crate) fn run(args: &DowntimeArgs, streams: &mut Streams<'_>) -> Result<(), 
     if let (false, Some((flag, _))) = (args.plan, flags.first()) {
         let message = format!("--{} belongs to a plan", flag.replace('_', "-"));
         return Err(CliError::input(message, "write --plan as well"));
+    }
+    if args.run {
+        unknown("`downtime --run`")?;
+    } else if !goes_on(&Cost::least("incidents"), streams)? {
+        return Ok(());
     }
     let (json, text) = match (args.plan, args.replay, args.table3) {
         _ if args.run => downtime_life::answer(file, args.seeds.as_deref())?,

@@ -1,11 +1,15 @@
 //! `railtwin impact`: jobs, ranks and queue pairs on devices, and the cost of draining these devices now.
+use std::thread::available_parallelism;
+
 use clap::Args;
+use railtwin::cost::Cost;
 use railtwin::cost_json::of_impact;
 use railtwin::impact::{Impact, Impacts, JobImpact, StepTime, draws_of, impact};
 use railtwin::what_if::options_of;
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_scenario::EngineName;
 
+use crate::foreseen::goes_on;
 use crate::meter::Meter;
 use crate::one_point::one_point;
 use crate::table::TextTable;
@@ -42,6 +46,13 @@ pub(crate) fn run(args: &ImpactArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     };
     let resolved = question.resolve(&scenario).map_err(wrong)?;
     let options = options_of(&scenario, args.draws);
+    let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
+    let runs = (draws_of(args.devices.len(), options), f64::from(options.steps) / f64::from(steps.max(1)));
+    let cores = available_parallelism().map_or(1, usize::from);
+    let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit()).map_err(wrong)?;
+    if !goes_on(&cost, streams)? {
+        return Ok(());
+    }
     let meter = Meter::new(draws_of(args.devices.len(), options), "replicates");
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let found = impact(&resolved.case, &*engine, &args.devices, options, &|| meter.tick()).map_err(wrong)?;

@@ -3,12 +3,14 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use railtwin::cost::files::{Reading, of_files};
 use railtwin_formats::{
     ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiWorkload,
 };
 use railtwin_store::input;
 use serde_json::{Map, Value, json};
 
+use crate::foreseen::goes_on;
 use crate::import_facts::{Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai};
 use crate::import_scenario::{Around, write_scenario};
 use crate::table::TextTable;
@@ -58,6 +60,10 @@ const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces
 type Read = (PathBuf, Vec<u8>);
 
 pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let read = with_ranks(&args.files);
+    if !goes_on(&of_files(&read, Reading::IMPORTED), streams)? {
+        return Ok(());
+    }
     let files = read_all(&args.files)?;
     let format = match args.format {
         Some(format) => format,
@@ -77,6 +83,15 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         true => write_json(&facts, args.scenario.as_deref(), streams.out),
         false => write_text(&facts, args.scenario.as_deref(), streams.out),
     }
+}
+
+/// The files, with the traces of all its ranks for a name that is none.
+fn with_ranks(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let of = |path: &PathBuf| match path.exists() {
+        true => vec![path.clone()],
+        false => (0..).map(|rank| trace_path(path, rank)).take_while(|path| path.exists()).collect(),
+    };
+    paths.iter().flat_map(of).collect()
 }
 
 /// Reads the files; a name that is none stands for the traces of all its ranks.

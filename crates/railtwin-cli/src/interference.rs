@@ -9,6 +9,7 @@ use railtwin::cost_json::of_interference;
 use railtwin::interference::{Interference, Options, interference};
 use railtwin_fabric::Fabric;
 
+use crate::foreseen::goes_on;
 use crate::meter::Meter;
 use crate::table::TextTable;
 use crate::units::shown;
@@ -51,11 +52,10 @@ pub(crate) fn run(args: &InterferenceArgs, streams: &mut Streams<'_>) -> Result<
     let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
     let runs = (2 * u64::from(args.draws), f64::from(args.steps) / f64::from(steps.max(1)));
     let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit()).map_err(wrong)?;
-    cost.check(railtwin::memory::limit()).map_err(wrong)?;
-    let meter = Meter::new(u64::from(args.draws), "replicates");
-    if let Some(words) = cost.words() {
-        meter.announce(&words, streams.notes)?;
+    if !goes_on(&cost, streams)? {
+        return Ok(());
     }
+    let meter = Meter::new(u64::from(args.draws), "replicates");
     let options = Options { draws: args.draws, steps: args.steps };
     let engine = railtwin::engines::engine_of(&resolved);
     let found = interference(&resolved.case, &*engine, options, &|| meter.tick()).map_err(wrong)?;

@@ -10,6 +10,7 @@ use railtwin::intranode::{
 };
 use railtwin_store::Figure;
 
+use crate::foreseen::{goes_on, unknown};
 use crate::meter::Meter;
 use crate::report::{note_stand_in, write_page};
 use crate::table::TextTable;
@@ -52,6 +53,7 @@ pub struct IntranodeArgs {
 pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     if !args.validate.is_empty() {
+        unknown("`intranode --validate`")?;
         return intranode_measured::run(args, &question, streams);
     }
     let wrong = |error| CliError::of(error, &question.text);
@@ -61,11 +63,12 @@ pub(crate) fn run(args: &IntranodeArgs, streams: &mut Streams<'_>) -> Result<(),
         writeln!(streams.notes, "warning: {warning}")?;
     }
     let side_by_side = if args.threads == 1 { available_parallelism().map_or(1, usize::from) } else { 1 };
-    let words = cost(&asked, side_by_side).map_err(wrong)?.and_then(|cost| cost.words());
-    let meter = Meter::new(asked.len() as u64, "points");
-    if let Some(words) = words {
-        meter.announce(&words, streams.notes)?;
+    if let Some(cost) = cost(&asked, side_by_side).map_err(wrong)?
+        && !goes_on(&cost, streams)?
+    {
+        return Ok(());
     }
+    let meter = Meter::new(asked.len() as u64, "points");
     let told = told(&asked, args.threads == 1, &|| meter.tick());
     meter.finish();
     if let Some(path) = &args.report {

@@ -34,6 +34,7 @@ mod downtime_text;
 mod engine_args;
 mod errors;
 mod excerpt;
+mod foreseen;
 mod impact;
 mod import;
 mod import_facts;
@@ -92,6 +93,7 @@ fn set_limit(args: &Args) -> Result<(), CliError> {
     };
     input::set_limit(limit);
     railtwin::memory::set_limit(args.memory.map(|bytes| bytes.0));
+    foreseen::ask(args.estimate);
     memory_watch::begin();
     Ok(())
 }

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use railtwin::cost::Cost;
 use railtwin::queue_pairs::{Demand, plan, plan_jobs, without_paths};
 use railtwin::{Question, Resolved};
 use railtwin_fabric::{DeviceId, Fabric};
@@ -11,6 +12,7 @@ use railtwin_scenario::{Balancer, ControlSpec, Scenario};
 use railtwin_store::input::{self, Kind};
 use railtwin_store::write_whole;
 
+use crate::foreseen::goes_on;
 use crate::overwritten::refuse_input;
 use crate::paths_demands::{Demanded, MOST_QUEUE_PAIRS, count, parse};
 use crate::paths_table::{Planned, csv_of, parquet_of};
@@ -55,6 +57,9 @@ pub(crate) fn run(args: &PathsArgs, streams: &mut Streams<'_>) -> Result<(), Cli
     let scenario = scenario_of(args, &question)?;
     let wrong = |error| CliError::of(error, &question.text);
     let resolved = question.resolve(&scenario).map_err(wrong)?;
+    if !goes_on(&Cost::of_paths(&resolved), streams)? {
+        return Ok(());
+    }
     let case = &resolved.case;
     if let Some(why) = without_paths(case.routing.balancer) {
         let name = scenario.routing.balancer;

@@ -2,11 +2,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use railtwin::cost::files::{Reading, of_files};
 use railtwin::report::{Payload, payload_of};
 use railtwin_store::input::{self, Kind};
 use railtwin_store::run_folder::REPORT_FILE;
 use railtwin_store::{RunFolder, write_whole};
 
+use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
 /// Arguments of `report`.
@@ -21,6 +23,9 @@ pub struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !goes_on(&of_files(&[args.run.join(REPORT_FILE)], Reading::FOLDERS), streams)? {
+        return Ok(());
+    }
     let folder = RunFolder::open(&args.run).map_err(|error| CliError::unreadable(&error))?;
     let Some(payload) = payload(&args.run)? else {
         let message = format!("{}: the run has no {REPORT_FILE}", args.run.display());

@@ -9,6 +9,7 @@ use railtwin::reproduce::{
     Reproduced, Table, accepted, add_robustness, asked_ids, markdown, number, reproduce, totals,
 };
 
+use crate::foreseen::unknown;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -42,6 +43,7 @@ pub struct ReproduceArgs {
 }
 
 pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    unknown("`reproduce`")?;
     if let Some(path) = args.agreed.as_deref().filter(|_| args.update) {
         check_place(path)?;
     }

@@ -5,6 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
+use railtwin::cost::Cost;
 use railtwin::figures::declared::Better;
 use railtwin::gain::Gains;
 use railtwin::{Question, Runnable};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::engine_args::EngineArgs;
 use crate::meter::{Meter, memory_peak_bytes};
 use crate::table::TextTable;
-use crate::{CliError, Streams, units};
+use crate::{CliError, Streams, foreseen, units};
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
@@ -53,6 +54,9 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question, streams.notes);
     let out = (!args.no_folder).then_some(args.out.as_path());
+    if foreseen::is_asked() {
+        return estimate(&question, streams);
+    }
     let points = run_points(&question, out, args.force, railtwin::memory::limit(), streams.notes)?;
     write_warnings(&points, streams.notes)?;
     if args.json {
@@ -62,6 +66,22 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
         write_text(&question, &points, streams.out)?;
     }
     verdict(&points)
+}
+
+/// Prints what all points take, one after another.
+fn estimate(question: &Question, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let threads = available_parallelism().map_or(1, usize::from);
+    let mut all = None;
+    for point in question.points().map_err(|error| CliError::of(error, &question.text))? {
+        let ready = question.runnable(&point.scenario);
+        let ready = ready.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
+        let one = ready.cost(threads);
+        all = Some(match all {
+            Some(all) => Cost::then(all, &one),
+            None => one,
+        });
+    }
+    foreseen::goes_on(&all.unwrap_or_else(|| Cost::least("no points")), streams).map(drop)
 }
 
 /// What the points came to together: simulated time that was up, or figures that are not as expected, each with the

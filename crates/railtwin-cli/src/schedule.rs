@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
+use railtwin::cost::Cost;
 use railtwin::schedule::{
     Asked, JobSchedule, OPTIMUM, STEPS_MOST, Schedule, SharingPolicy, has_fabric, optima, profiled, schedule,
 };
 use railtwin_units::SimTime;
 
+use crate::foreseen::goes_on;
 use crate::table::TextTable;
 use crate::{CliError, Streams, schedule_run};
 
@@ -65,6 +67,9 @@ pub(crate) fn run(args: &ScheduleArgs, streams: &mut Streams<'_>) -> Result<(), 
     if args.replicate.is_some() {
         let message = "--replicate is of scenarios, whose runs draw".to_owned();
         return Err(CliError::input(message, "leave it out: the file has a seed"));
+    }
+    if !goes_on(&Cost::least("the jobs of a file"), streams)? {
+        return Ok(());
     }
     let text = question.text;
     let asked = Asked::parse(&file.display().to_string(), &text)

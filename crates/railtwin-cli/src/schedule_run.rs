@@ -1,8 +1,10 @@
 //! `railtwin schedule` of a scenario: what the controller that ranks jobs hands out in its run.
 use railtwin::Question;
+use railtwin::cost::Cost;
 use railtwin::schedule::{RunJob, RunSchedule, of_scenario, run_policies, run_policy};
 use railtwin_scenario::Balancer;
 
+use crate::foreseen::goes_on;
 use crate::schedule::ScheduleArgs;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -16,6 +18,14 @@ pub(crate) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     let asked = asked(args)?;
+    let wrong = |error| CliError::of(error, &question.text);
+    let scenario = question.points().map_err(wrong)?.into_iter().next().map(|point| point.scenario);
+    let resolved = scenario.map(|scenario| question.resolve(&scenario)).transpose().map_err(wrong)?;
+    if let Some(resolved) = resolved
+        && !goes_on(&Cost::of_paths(&resolved), streams)?
+    {
+        return Ok(());
+    }
     let (schedule, warnings) = of_scenario(question, asked, args.replicate.unwrap_or(0))
         .map_err(|error| CliError::of(error, &question.text))?;
     for warning in &warnings {

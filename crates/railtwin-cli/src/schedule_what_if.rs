@@ -1,12 +1,13 @@
 //! `railtwin schedule --what-if`: the placements of a job before it is placed, the best first.
 use std::thread::available_parallelism;
 
-use railtwin::cost::Cost;
+use railtwin::cost::{Cost, ELSEWHERE};
 use railtwin::cost_json::of_what_if;
 use railtwin::impact::StepTime;
 use railtwin::what_if::{Outcome, Way, draws_most, options_of, row_of, what_if};
 use railtwin_scenario::EngineName;
 
+use crate::foreseen::goes_on;
 use crate::impact::time;
 use crate::meter::Meter;
 use crate::one_point::one_point;
@@ -29,14 +30,14 @@ pub(crate) fn run(
     let resolved = question.resolve(&scenario).map_err(wrong)?;
     let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
     let runs = (draws_most(&scenario, row, options), f64::from(options.steps) / f64::from(steps.max(1)));
+    let runs_elsewhere = (runs.0, runs.1.max(1.0) * ELSEWHERE);
     let cores = available_parallelism().map_or(1, usize::from);
-    let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit()).map_err(wrong)?;
-    cost.check(railtwin::memory::limit()).map_err(wrong)?;
+    let cost = Cost::of_runs(&resolved, runs_elsewhere, cores, railtwin::memory::limit()).map_err(wrong)?;
+    if !goes_on(&cost, streams)? {
+        return Ok(());
+    }
     drop(resolved);
     let meter = Meter::new(runs.0, "replicates");
-    if let Some(words) = cost.words() {
-        meter.announce(&words, streams.notes)?;
-    }
     let engine = railtwin::engines::engine(EngineName::Flow, 1);
     let ways = what_if(&question, &scenario, row, (&*engine, options), &|| meter.tick()).map_err(wrong)?;
     meter.finish();

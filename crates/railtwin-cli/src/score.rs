@@ -6,6 +6,7 @@ use railtwin::Error;
 use railtwin::score::baselines::{Baseline, elastic_text};
 use railtwin::score::bench::Bench;
 use railtwin::score::broken::Broken;
+use railtwin::score::cost;
 use railtwin::score::curve::curve;
 use railtwin::score::healthy::healthy;
 use railtwin::score::inject::Injected;
@@ -13,6 +14,7 @@ use railtwin::score::packets::{self as of_packets, PacketBench, score_packets};
 use railtwin::score::text::{markdown, quiet};
 use railtwin::score::{Options, averages, curve_text, detectors, errors, score, score_with};
 
+use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
 /// Arguments of `score`.
@@ -78,6 +80,10 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
         let names = Injected::ALL.map(Injected::name).join(", ");
         let part = args.fault.as_deref().unwrap_or_default();
         return Err(CliError::input(format!("--fault {part:?} is in no name"), format!("there are {names}")));
+    }
+    let hours = args.healthy_hours + args.expert_hours;
+    if !goes_on(&cost::of_ranks(&args.ranks, (faults.len(), args.seeds), hours), streams)? {
+        return Ok(());
     }
     let options =
         Options { ranks: args.ranks.clone(), seeds: args.seeds, healthy_hours: args.healthy_hours, faults };
@@ -147,6 +153,9 @@ fn packets(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), CliError> 
         let names = Broken::ALL.map(Broken::name).join(", ");
         let part = args.fault.as_deref().unwrap_or_default();
         return Err(CliError::input(format!("--fault {part:?} is in no name"), format!("there are {names}")));
+    }
+    if !goes_on(&cost::of_packets(faults.len(), args.seeds), streams)? {
+        return Ok(());
     }
     let spinner = ProgressBar::new_spinner();
     let progress = |what: &str| {

@@ -6,6 +6,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use railtwin::Question;
+use railtwin::cost::Cost;
 use railtwin_scenario::{Scenario, SweepPoint};
 use railtwin_store::sweep_index::SweepCase;
 use railtwin_store::{RunFolder, Status, StoreError, SweepIndex};
@@ -17,7 +18,7 @@ use crate::run::{Point, json_of, not_judged, verdict, write_gains, write_warning
 use crate::sweep_processes::{Program, Report, Task, Width, run_all};
 use crate::sweep_ray::Cluster;
 use crate::sweep_slurm::{self, Call};
-use crate::{CliError, Streams, sweep_table};
+use crate::{CliError, Streams, foreseen, sweep_table};
 
 /// Arguments of `sweep`.
 #[derive(Args, Debug)]
@@ -108,6 +109,8 @@ struct SweptPoint {
     is_complete: bool,
     /// Memory that it will take; 0 where it is complete.
     bytes: f64,
+    /// Wall seconds that it will take, counted under `--estimate` alone.
+    seconds: f64,
     /// Times that its progress is heard.
     ticks: u64,
     names_of_ticks: &'static str,
@@ -119,6 +122,10 @@ pub(crate) fn run(args: &SweepArgs, program: &Program, streams: &mut Streams<'_>
     let question = Question::read(&args.scenario).map_err(|error| CliError::of(error, ""))?;
     let question = args.engine.ask(question, streams.notes);
     let mut points = points_of(&question, args)?;
+    if foreseen::is_asked() {
+        let cost = cost_of(&points, width_of(args, &points).at_once());
+        return foreseen::goes_on(&cost, streams).map(drop);
+    }
     let name = points.first().map_or_else(|| "sweep".to_owned(), |point| point.scenario.name.clone());
     if args.sbatch {
         let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
@@ -193,6 +200,19 @@ fn width_of(args: &SweepArgs, points: &[SweptPoint]) -> Width {
     Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) }
 }
 
+/// What the points that are not complete take, so many at a time, each in a process of its own.
+fn cost_of(points: &[SweptPoint], at_once: usize) -> Cost {
+    let pending = points.iter().filter(|point| !point.is_complete).count();
+    let at_once = at_once.clamp(1, pending.max(1)) as f64;
+    let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+    Cost {
+        rows: format!("{pending} points, {at_once} at a time"),
+        bytes: largest * at_once,
+        seconds: points.iter().map(|point| point.seconds).sum::<f64>() / at_once,
+        remedy: "fewer --jobs",
+    }
+}
+
 /// All points, each resolved once: a point that is wrong or too large is found before anything runs or is written.
 fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, CliError> {
     // Elsewhere a point has the cores that it asks for, and what memory there is, the others know.
@@ -208,15 +228,29 @@ fn points_of(question: &Question, args: &SweepArgs) -> Result<Vec<SweptPoint>, C
         let run_id = resolved.run_id();
         let folder = args.out.join(&point.scenario.name).join(&run_id);
         let is_complete = !args.force && !args.sbatch && is_complete(&folder, &run_id)?;
-        let mut bytes = 0.0;
+        let (mut bytes, mut seconds) = (0.0, 0.0);
         if !is_complete {
             let fits = resolved.bytes_within(side_by_side, memory);
             bytes = fits.map_err(|error| CliError::of_point(error, &question.text, &point.label))?;
+            if foreseen::is_asked() {
+                seconds = resolved.cost(1).seconds;
+            }
         }
         let (files, ticks) = (resolved.files().to_vec(), resolved.ticks());
         let names_of_ticks = resolved.names_of_ticks();
         let SweepPoint { label, scenario, .. } = point;
-        Ok(SweptPoint { label, run_id, scenario, files, folder, is_complete, bytes, ticks, names_of_ticks })
+        Ok(SweptPoint {
+            label,
+            run_id,
+            scenario,
+            files,
+            folder,
+            is_complete,
+            bytes,
+            seconds,
+            ticks,
+            names_of_ticks,
+        })
     });
     swept.collect()
 }

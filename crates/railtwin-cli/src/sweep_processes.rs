@@ -99,6 +99,15 @@ pub(crate) struct Width {
     pub(crate) threads: u32,
 }
 
+impl Width {
+    /// Points at a time.
+    pub(crate) fn at_once(self) -> usize {
+        let cores = available_parallelism().map_or(1, usize::from);
+        let fitting = (cores / self.threads as usize).max(1).min(self.fitting as usize);
+        self.jobs.map_or(fitting, |jobs| jobs as usize)
+    }
+}
+
 /// Runs all tasks, `width` at a time, and reports on this thread.
 pub(crate) fn run_all(
     tasks: Vec<Task>,
@@ -108,9 +117,7 @@ pub(crate) fn run_all(
     hear: &mut dyn FnMut(Report),
 ) {
     let cores = available_parallelism().map_or(1, usize::from);
-    let fitting = (cores / width.threads as usize).max(1);
-    let fitting = fitting.min(width.fitting as usize);
-    let jobs = width.jobs.map_or(fitting, |jobs| jobs as usize).min(tasks.len());
+    let jobs = width.at_once().min(tasks.len());
     let threads = (cores / jobs.max(1)).max(1);
     let queue = Mutex::new(VecDeque::from(tasks));
     // A thread that panicked took its task with it; the others are untouched.

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::bandwidth::hosts::model_of_fabric;
+use railtwin::cost::Cost;
 use railtwin::tune::{ASSUMED, BUFFER, Range, Tuning, ranges};
 use railtwin_fabric::HostModel;
 use railtwin_scenario::CapsFile;
@@ -10,6 +11,7 @@ use railtwin_store::input;
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Collective, Group};
 
+use crate::foreseen::goes_on;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -47,6 +49,9 @@ fn time(text: &str) -> Result<SimTime, String> {
 }
 
 pub(crate) fn run(args: &TuneArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !goes_on(&Cost::least("the sizes of a collective"), streams)? {
+        return Ok(());
+    }
     let collective = Collective::named(&args.collective).ok_or_else(|| {
         let names = Collective::NAMES.join(", ");
         CliError::refused(&format!("COLLECTIVE: {:?} is none; write one of {names}", args.collective))

@@ -8,6 +8,7 @@ mod design;
 mod diagnose;
 mod downtime;
 mod engines;
+mod estimate;
 mod gloo;
 mod harness;
 mod import;

@@ -32,6 +32,7 @@ pub mod inside;
 pub mod name;
 pub mod preset;
 pub mod reach;
+mod weight;
 
 pub use error::FabricError;
 pub use frontend::{Frontend, Network, Outside, Storage};

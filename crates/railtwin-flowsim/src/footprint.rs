@@ -8,14 +8,16 @@ use crate::phases::EXACT_WORK;
 use crate::{filling, motion};
 
 /// Nanoseconds for each link of a bundle: its path, its rows in tables, its rates, and all of that a second time for
-/// the page. An all-to-all of 512 GPUs on `hpn` has 590,000 of them and takes 0.30 s (docs/reference/benchmarks.md).
-const LINK_NS: f64 = 500.0;
-/// Nanoseconds for each operation of a step: `moe-9216-hpn` has 106,500 and takes 0.88 s, half of it for its links.
-const OPERATION_NS: f64 = 4_000.0;
+/// the page. An all-to-all of 512 GPUs on `hpn` has 590,000 of them and takes 0.10 s.
+const LINK_NS: f64 = 170.0;
+/// Nanoseconds for each operation of a step: `llm-2300-gpus-hpn` has 41,042 and takes 0.07 s for them.
+const OPERATION_NS: f64 = 1_700.0;
 /// Nanoseconds for each link of a strand in one round of the search for rates: 4.3 s for 68 million of them.
 const ROUND_NS: f64 = 60.0;
 /// Bundles that end together, of an all-to-all over paths that hashes chose: between 3 and 45 of 4,032 to 16,256.
 const ENDING_TOGETHER: f64 = 4.0;
+/// Ranks whose exchange with storage ends together: those of a host share its way there, and several hosts are alike.
+const STORED_TOGETHER: f64 = 32.0;
 /// Phases of what is too large for one for each end: the time that is left falls by 1/128 in each, and the last bundles are few.
 const JOINED: f64 = 300.0;
 
@@ -47,6 +49,10 @@ pub fn seconds(extent: &Extent, joined: bool) -> f64 {
     let mut ns = extent.bundle_links() * LINK_NS + extent.operations as f64 * OPERATION_NS;
     if extent.dynamic {
         ns += phases(extent, bundles) * extent.strand_links() * ROUND_NS;
+    } else {
+        // What goes to storage ends host by host, and rates are searched for among the rest.
+        let apart = extent.apart as f64;
+        ns += (apart / STORED_TOGETHER) * apart * (extent.links_together + 2.0) * ROUND_NS;
     }
     ns * 1e-9
 }

@@ -2,6 +2,7 @@
 use railtwin_engine::Engine;
 use railtwin_engine::choose::View;
 use railtwin_engine::lower::Lowering;
+use railtwin_fabric::LinkId;
 use railtwin_flowsim::FlowEngine;
 use railtwin_packetsim::PacketEngine;
 use railtwin_routing::LinkMask;
@@ -50,6 +51,34 @@ pub fn packet_hops(resolved: &Resolved) -> Option<f64> {
         connection.bytes * steps / packets.payload.0 as f64 * links * each
     });
     Some(hops.sum())
+}
+
+/// Seconds for which links of one replicate carry, were they never idle: the mean over those in use that are as fast as the
+/// busiest. A controller that hears of it evens them out, and a run takes about as long.
+pub(crate) fn busy_seconds(resolved: &Resolved) -> f64 {
+    let case = &resolved.case;
+    let lowering = Lowering::new(case, 0).without_own();
+    let none = LinkMask::none(&case.fabric);
+    let paths = lowering.paths(View { mask: &none, planned: &none });
+    let mut bytes = vec![0.0; case.fabric.link_count()];
+    for connection in lowering.connections() {
+        let steps = f64::from(case.work.jobs[connection.job as usize].steps);
+        let each = connection.bytes * steps / f64::from(connection.count.max(1));
+        for queue_pair in connection.first..connection.first + connection.count {
+            for &link in paths.path(queue_pair).links {
+                bytes[link.index()] += each;
+            }
+        }
+    }
+    let rate = |link: usize| case.fabric.capacity(LinkId::from_index(link)).bytes_per_s();
+    let in_use = || (0..bytes.len()).filter(|&link| bytes[link] > 0.0);
+    let busiest =
+        in_use().max_by(|&one, &other| (bytes[one] / rate(one)).total_cmp(&(bytes[other] / rate(other))));
+    let Some(busiest) = busiest.map(rate) else { return 0.0 };
+    let (links, all) = in_use()
+        .filter(|&link| rate(link) == busiest)
+        .fold((0.0, 0.0), |(links, all), link| (links + 1.0, all + bytes[link]));
+    all / links / busiest
 }
 
 #[cfg(test)]

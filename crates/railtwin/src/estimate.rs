@@ -5,7 +5,8 @@ use railtwin_fabric::HostId;
 use railtwin_scenario::EngineName;
 use railtwin_workload::{Algorithm, Collective};
 
-use crate::engines::packet_hops;
+use crate::cost::{Cost, PROGRAM};
+use crate::engines::{busy_seconds, packet_hops};
 use crate::error::Error;
 use crate::question::Resolved;
 use crate::simulate::BATCH;
@@ -13,9 +14,11 @@ use crate::simulate::BATCH;
 /// Seconds from which on a person is told what to expect.
 pub(crate) const LONG: f64 = 10.0;
 /// Packet-hops of a second on one core: `make bench` measures 4 to 8 million.
-const HOPS_PER_S: f64 = 5e6;
-/// Bytes of the program before anything is lowered.
-const PROGRAM: f64 = 12e6;
+const HOPS_PER_S: f64 = 7e6;
+/// Bytes of what a queue pair told in one period of `[control] feedback`.
+const TOLD: f64 = 30.0;
+/// Seconds in which the rates of a queue pair are found anew after such a period.
+const TOLD_S: f64 = 0.8e-6;
 /// Rows of one kind that 32 bits can number.
 const ROWS_MAX: f64 = u32::MAX as f64;
 
@@ -123,8 +126,14 @@ impl Estimate {
         if operations > edges { format!("{} operations, {paths}", count(operations as f64)) } else { paths }
     }
 
-    /// Counts packets too, once the point is known to fit: that lowers it.
+    /// Counts packets and periods of feedback too, once the point is known to fit: that lowers it.
     pub fn with_packets(mut self, resolved: &Resolved) -> Self {
+        if let (Some(period), None) = (resolved.scenario.control.feedback, self.packet_hops) {
+            let periods = busy_seconds(resolved) / period.seconds().max(1e-9);
+            let told = periods * self.extent.queue_pairs as f64 * f64::from(resolved.scenario.run.replicates);
+            self.bytes += told * TOLD;
+            self.seconds += told * TOLD_S;
+        }
         self.packet_hops = packet_hops(resolved);
         if let (Some(hops), Some(width)) = (self.packet_hops, resolved.case.packets.keys.samples) {
             // At least so long packets are on links, each with a row for each sample.
@@ -138,6 +147,21 @@ impl Estimate {
         let hops = self.packet_hops.unwrap_or(0.0) * f64::from(resolved.scenario.run.replicates);
         self.seconds += hops / (HOPS_PER_S * f64::from(resolved.threads.max(1)));
         self
+    }
+
+    /// The same as the cost of a verb.
+    pub fn cost(&self) -> Cost {
+        Cost {
+            rows: self.rows(),
+            bytes: self.bytes,
+            seconds: self.seconds,
+            remedy: "fewer GPUs in a group, or fewer steps",
+        }
+    }
+
+    /// Whether its rows can be numbered: what cannot is not lowered to count its packets.
+    pub fn is_numbered(&self) -> bool {
+        self.extent.most_rows() <= ROWS_MAX
     }
 
     /// What to expect, where that is long.
@@ -162,24 +186,6 @@ impl Estimate {
     }
 }
 
-/// Refuses weeks of jobs that take more than `limit`.
-///
-/// # Errors
-/// [`Error::TooLarge`] with what was counted, the limit and what would be smaller.
-pub(crate) fn refused_above(bytes: f64, limit: u64) -> Result<(), Error> {
-    if bytes <= limit as f64 {
-        return Ok(());
-    }
-    let message = format!(
-        "the weeks of jobs are too large: they take about {}, and {} may be used",
-        gib(bytes),
-        gib(limit as f64)
-    );
-    let remedy =
-        "write fewer days, fewer paths, or more memory by --memory, such as --memory 64GiB".to_owned();
-    Err(Error::TooLarge { message, remedy })
-}
-
 /// A number for people.
 pub(crate) fn count(number: f64) -> String {
     let scales = [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")];
@@ -202,6 +208,7 @@ pub(crate) fn gib(bytes: f64) -> String {
 /// A time for people.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
         s if s < 7200.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.0} h", s / 3600.0),

@@ -6,8 +6,9 @@ use railtwin_scenario::{EngineName, Scenario};
 use railtwin_store::{RunFolder, RunInfo};
 
 use crate::cluster::{Weeks, WeeksRun};
+use crate::cost::Cost;
 use crate::error::Error;
-use crate::estimate::{Estimate, refused_above};
+use crate::estimate::Estimate;
 use crate::question::{Question, Resolved};
 use crate::report::page;
 use crate::run::{self, Run, Unexpected};
@@ -96,7 +97,7 @@ impl Runnable {
     pub fn bytes(&self, threads: usize) -> f64 {
         match self {
             Self::Steps(resolved) => Estimate::of(resolved, threads).bytes,
-            Self::Weeks(weeks) => weeks.bytes(),
+            Self::Weeks(weeks) => weeks.cost().bytes,
         }
     }
 
@@ -109,13 +110,32 @@ impl Runnable {
             Self::Steps(resolved) => {
                 let mut estimate = Estimate::of(resolved, threads);
                 estimate.check(resolved, limit)?;
-                if resolved.case.packets.keys.samples.is_some() {
+                if resolved.case.packets.keys.samples.is_some()
+                    || resolved.scenario.control.feedback.is_some()
+                {
                     estimate = estimate.with_packets(resolved);
                     estimate.check(resolved, limit)?;
                 }
                 Ok(estimate.bytes)
             }
-            Self::Weeks(weeks) => refused_above(weeks.bytes(), limit).map(|()| weeks.bytes()),
+            Self::Weeks(weeks) => {
+                let cost = weeks.cost();
+                cost.check(limit).map(|()| cost.bytes)
+            }
+        }
+    }
+
+    /// Memory and time that it takes, with `threads` replicates side by side. Its packets are counted, which lowers it.
+    pub fn cost(&self, threads: usize) -> Cost {
+        match self {
+            Self::Steps(resolved) => {
+                let estimate = Estimate::of(resolved, threads);
+                match estimate.is_numbered() {
+                    true => estimate.with_packets(resolved).cost(),
+                    false => estimate.cost(),
+                }
+            }
+            Self::Weeks(weeks) => weeks.cost(),
         }
     }
 
@@ -123,7 +143,7 @@ impl Runnable {
     pub fn words(&self, threads: usize) -> Option<String> {
         match self {
             Self::Steps(resolved) => Estimate::of(resolved, threads).with_packets(resolved).words(),
-            Self::Weeks(_) => None,
+            Self::Weeks(weeks) => weeks.cost().words(),
         }
     }
 

@@ -219,7 +219,8 @@ fn bad_questions_get_one_error_with_its_place() {
             "message = \"1 GiB\"\nlink = \"1 bps\"\npair = {}",
             "100 messages of 1 GiB may take",
         ),
-        ("duration = \"12 us\"", "duration = \"1500 h\"", "times go to 1281 h"),
+        ("duration = \"12 us\"", "duration = \"1500 h\"", "too large: 8 hosts of 4 GPUs"),
+        ("duration = \"12 us\"", "duration = \"1500 h\"\nlink = \"1 bps\"", "times go to 1281 h"),
     ] {
         let text = BASE.replacen(old, new, 1);
         let said = error(&text);

@@ -19,6 +19,7 @@ use railtwin_workload::{JobClass, JobStream, SubmittedJob};
 use rand::RngExt;
 use rayon::prelude::*;
 
+mod cost;
 mod figures;
 mod idle;
 mod inference;

@@ -1,29 +1,22 @@
 //! Weeks of jobs as one run: a point with its policy and seed, its run folder, its page.
 use std::collections::BTreeMap;
 
-use railtwin_control::crux::tenants::{Candidate, SharedLink};
-use railtwin_fabric::HostId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
 use railtwin_scenario::{ClusterPlacement, Scenario};
 use railtwin_store::{RunFolder, RunInfo, Status, run_id};
 
-use super::told::{JobTold, Told};
+use super::cost::Coming;
+use super::told::Told;
 use super::{ClusterQuestion, cluster_of, figures, page, tables, without_controllers};
 use crate::assumed;
+use crate::cost::Cost;
 use crate::error::Error;
 use crate::question::{CaseName, Question, Reading};
 use crate::run::{fabric_text, facts_of_design};
 
 /// What stands as engine in the run folder.
 const ENGINE: &str = "cluster";
-/// Bytes of the program before anything is asked.
-const PROGRAM: f64 = 20e6;
-/// Links of a path, inside hosts and out, at most: three tiers up and down, and PCIe at both ends.
-const LINKS_OF_A_PATH: f64 = 12.0;
-/// Times that a job is kept: as it is asked, as it lives, as it is told, as a row of tables and of the page.
-const COPIES: f64 = 4.0;
-
 /// A point with `[cluster]`, whose policy and seed are those of its scenario.
 #[derive(Debug)]
 pub struct Weeks {
@@ -35,8 +28,8 @@ pub struct Weeks {
     pub files: Vec<String>,
     run_id: String,
     case_hash: String,
-    /// Jobs that come, and GPUs of all of them.
-    jobs: [u64; 2],
+    /// Jobs that come.
+    coming: Coming,
 }
 
 impl Question {
@@ -53,37 +46,8 @@ impl Question {
         }
         let CaseName { text, hash: case_hash, files } = reading.name_of(scenario);
         let run_id = run_id(&text, ENGINE, env!("CARGO_PKG_VERSION"));
-        let jobs = asked.jobs(asked.seed)?;
-        let gpus = jobs.iter().map(|job| u64::from(job.gpus)).sum();
-        let (scenario, jobs) = (scenario.clone(), [jobs.len() as u64, gpus]);
-        Ok(Weeks { scenario, asked, files, run_id, case_hash, jobs })
-    }
-}
-
-impl ClusterQuestion {
-    /// Most bytes at once, beside the fabric: jobs as they are kept, links as they are shared, and the paths that GPUs
-    /// have to choose from where all of them are held. A day on 15,360 GPUs of HPN took 96 MiB of 167 counted.
-    pub(crate) fn bytes(&self, counts: [u64; 2]) -> f64 {
-        let size = |bytes: usize| bytes as f64;
-        let (fabric, spec) = (&self.fabric, &self.spec);
-        let [jobs, gpus] = counts.map(|count| count as f64);
-        let of_jobs = COPIES * (jobs * size(size_of::<JobTold>()) + gpus * size(size_of::<(u32, u32)>()));
-        let of_links = size(fabric.link_count()) * size(size_of::<SharedLink>());
-        let path = size(size_of::<Candidate>()) + LINKS_OF_A_PATH * size(size_of::<u32>());
-        let ports = f64::from(fabric.host_model(HostId(0)).nic.ports);
-        let pieces = f64::from(self.gpus()) * ports * f64::from(spec.queue_pairs);
-        PROGRAM + of_jobs + of_links + pieces * f64::from(spec.paths) * path
-    }
-
-    /// Cost of its weeks; `side_by_side` runs at a time.
-    ///
-    /// # Errors
-    /// As of its jobs; [`Error::TooLarge`] beyond `limit` bytes.
-    pub fn cost_within(&self, side_by_side: u64, limit: u64) -> Result<f64, Error> {
-        let jobs = self.jobs(self.seed)?;
-        let gpus = jobs.iter().map(|job| u64::from(job.gpus)).sum();
-        let bytes = self.bytes([jobs.len() as u64, gpus]) * side_by_side.max(1) as f64;
-        crate::estimate::refused_above(bytes, limit).map(|()| bytes)
+        let coming = Coming::of(&asked.jobs(asked.seed)?);
+        Ok(Weeks { scenario: scenario.clone(), asked, files, run_id, case_hash, coming })
     }
 }
 
@@ -93,9 +57,9 @@ impl Weeks {
         &self.run_id
     }
 
-    /// Most bytes at once.
-    pub fn bytes(&self) -> f64 {
-        self.asked.bytes(self.jobs)
+    /// Memory and time that they take.
+    pub fn cost(&self) -> Cost {
+        self.asked.cost_of(self.coming, 1, 1)
     }
 
     /// What stands in `run.json` while it runs.
@@ -109,7 +73,7 @@ impl Weeks {
         say("placement", spec.placement.to_string());
         say("rank order", spec.rank_order.name().to_owned());
         say("sharing", spec.sharing.name().to_owned());
-        say("jobs that come", self.jobs[0].to_string());
+        say("jobs that come", self.coming.jobs.to_string());
         if let Some(assumed) = assumed::fact_of(&self.asked.assumed()) {
             say(assumed::FACT, assumed);
         }

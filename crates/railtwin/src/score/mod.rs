@@ -13,6 +13,7 @@ pub mod averages;
 pub mod baselines;
 pub mod bench;
 pub mod broken;
+pub mod cost;
 pub mod curve;
 pub mod curve_text;
 pub mod errors;

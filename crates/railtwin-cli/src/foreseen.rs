@@ -1,0 +1,65 @@
+//! What a verb takes, before it begins: printed under `--estimate`, announced where it is long, refused where it does not
+//! fit.
+use std::cell::Cell;
+
+use clap::ValueEnum;
+use railtwin::cost::Cost;
+use railtwin::memory::limit;
+
+use crate::{CliError, Streams};
+
+/// How an estimate is printed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Lines for people.
+    Text,
+    /// One JSON object: bytes, seconds, limit_bytes, fits, of.
+    Json,
+}
+
+thread_local! {
+    /// `--estimate` of the command that this thread runs.
+    static ASKED: Cell<Option<Form>> = const { Cell::new(None) };
+}
+
+/// Sets whether the command of this thread prints its cost and stops there.
+pub(crate) fn ask(form: Option<Form>) {
+    ASKED.set(form);
+}
+
+/// Whether the command of this thread prints its cost and stops there.
+pub(crate) fn is_asked() -> bool {
+    ASKED.get().is_some()
+}
+
+/// Refuses `--estimate` of what has no estimate.
+///
+/// # Errors
+/// Where it is asked for.
+pub(crate) fn unknown(what: &str) -> Result<(), CliError> {
+    if is_asked() { Err(CliError::refused(&format!("--estimate: {what} has none"))) } else { Ok(()) }
+}
+
+/// Whether the verb goes on. Under `--estimate` it does not: its cost is printed. Else what does not fit is refused, and
+/// what is long is announced.
+///
+/// # Errors
+/// What does not fit in memory, unless the cost alone was asked for; streams that cannot be written.
+pub(crate) fn goes_on(cost: &Cost, streams: &mut Streams<'_>) -> Result<bool, CliError> {
+    match ASKED.get() {
+        Some(form) => {
+            match form {
+                Form::Text => write!(streams.out, "{}", cost.text(limit()))?,
+                Form::Json => writeln!(streams.out, "{:#}", cost.json(limit()))?,
+            }
+            Ok(false)
+        }
+        None => {
+            cost.check(limit()).map_err(|error| CliError::of(error, ""))?;
+            if let Some(words) = cost.words() {
+                writeln!(streams.notes, "{words}")?;
+            }
+            Ok(true)
+        }
+    }
+}
