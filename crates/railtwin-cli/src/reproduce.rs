@@ -1,15 +1,17 @@
 //! `railtwin reproduce`: the figures of the papers beside ours.
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use railtwin::reproduce::cost::cost;
 use railtwin::reproduce::{
     Reproduced, Table, accepted, add_robustness, asked_ids, markdown, number, reproduce, totals,
 };
 
-use crate::foreseen::unknown;
+use crate::foreseen::goes_on;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -43,11 +45,14 @@ pub struct ReproduceArgs {
 }
 
 pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    unknown("`reproduce`")?;
     if let Some(path) = args.agreed.as_deref().filter(|_| args.update) {
         check_place(path)?;
     }
     let ids = asked_ids(&args.ids).map_err(|error| CliError::of(error, ""))?;
+    let cores = available_parallelism().map_or(1, usize::from);
+    if !goes_on(&cost(&ids, args.full, cores).map_err(|error| CliError::of(error, ""))?, streams)? {
+        return Ok(());
+    }
     let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
     let start = Instant::now();
     let spinner = ProgressBar::new_spinner();

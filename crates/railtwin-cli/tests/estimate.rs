@@ -56,7 +56,11 @@ fn more_work_takes_more_and_what_has_no_estimate_says_so() {
     };
     let ratio = seconds(&JOB.replace("1 MB", "100 MB")) / seconds(&JOB.replace("1 MB", "10 MB"));
     assert!((9.0..11.0).contains(&ratio), "{ratio}");
-    railtwin(&["reproduce", "QH01", "--estimate"]).assert_refused(&["--estimate", "`reproduce` has none"]);
+    let rows = [json(&["reproduce", "QX10"]), json(&["reproduce", "QH03"])]
+        .map(|cost| cost["seconds"].as_f64().unwrap());
+    assert!(rows[0] > 10.0 * rows[1], "{rows:?}");
+    let lives = railtwin(&["downtime", "--run", "a.toml", "--estimate"]);
+    lives.assert_refused(&["--estimate", "`downtime --run` has none"]);
     let wrong = railtwin(&["schema", "--estimate=xml"]);
     assert_eq!(wrong.status, 2, "{}", wrong.out);
 }

@@ -141,6 +141,13 @@ impl Question {
     }
 }
 
+impl IntranodeQuestion {
+    /// Memory and time that it takes.
+    pub(crate) fn cost(&self) -> &Cost {
+        &self.cost
+    }
+}
+
 /// Cost of all points, with so many side by side; none without points.
 ///
 /// # Errors

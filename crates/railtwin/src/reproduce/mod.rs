@@ -18,6 +18,7 @@ mod agreed;
 mod bursts;
 mod calculate;
 mod co_tuning;
+pub mod cost;
 mod cross_segment;
 mod crux;
 mod detect;
@@ -249,18 +250,12 @@ pub fn reproduce(
     reproduce_where(wanted, &|_| true, full, clock, progress)
 }
 
-/// As [`reproduce`], of the figures alone that `keep` keeps of what is known before anything has run: what the others are
-/// read from is not run, and these come out as they do beside them.
-///
-/// # Errors
-/// Those of [`reproduce`].
-pub fn reproduce_where(
+/// Rows with `wanted` ids and the figures that `keep` keeps of them, and the points that they read, by source.
+fn prepared(
     wanted: &[String],
     keep: &dyn Fn(&Reproduced) -> bool,
     full: bool,
-    clock: &dyn Fn() -> f64,
-    progress: &dyn Fn(&str),
-) -> Result<Vec<Reproduced>, Error> {
+) -> Result<(Vec<Row>, BTreeMap<String, Points>), Error> {
     let (mut rows, all) = (rows_of(wanted)?, rows());
     for row in &mut rows {
         let figures = std::mem::take(&mut row.figures);
@@ -287,6 +282,22 @@ pub fn reproduce_where(
             points_of.get_mut(&against).expect("it is there").want(&others);
         }
     }
+    Ok((rows, points_of))
+}
+
+/// As [`reproduce`], of the figures alone that `keep` keeps of what is known before anything has run: what the others are
+/// read from is not run, and these come out as they do beside them.
+///
+/// # Errors
+/// Those of [`reproduce`].
+pub fn reproduce_where(
+    wanted: &[String],
+    keep: &dyn Fn(&Reproduced) -> bool,
+    full: bool,
+    clock: &dyn Fn() -> f64,
+    progress: &dyn Fn(&str),
+) -> Result<Vec<Reproduced>, Error> {
+    let (rows, mut points_of) = prepared(wanted, keep, full)?;
     let mut seconds_of: BTreeMap<String, f64> = BTreeMap::new();
     let mut table = Vec::new();
     for row in &rows {

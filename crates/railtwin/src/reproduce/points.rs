@@ -6,11 +6,14 @@ use railtwin_store::Figure;
 use railtwin_units::{Bytes, SimTime};
 use rayon::prelude::*;
 
+use super::cost::of_calculation;
 use super::crux::Cases;
 use super::pick::Point;
 use super::sweep::Set;
 use super::{CALCULATION, FILES, PAPERS, calculate, place};
+use crate::cost::Cost;
 use crate::error::Error;
+use crate::estimate::Estimate;
 use crate::gain::gains;
 use crate::intranode::{Told, saturations};
 use crate::question::Question;
@@ -93,6 +96,29 @@ impl Points {
     /// A row reads these.
     pub(super) fn want(&mut self, rows: &[usize]) {
         rows.iter().for_each(|&row| self.wanted[row] = true);
+    }
+
+    /// Cost of all that some row reads, side by side on so many cores.
+    pub(super) fn cost(&self, cores: usize) -> Result<Cost, Error> {
+        let (question, sweep) = match &self.of {
+            Of::Sweep(question, sweep) => (question, sweep),
+            Of::Calculation(name, ..) => return Ok(of_calculation(name)),
+        };
+        let mut all = Cost::least("no points");
+        let wanted = sweep.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted);
+        let side_by_side = cores.clamp(1, wanted.clone().count().max(1)) as f64;
+        for (point, _) in wanted {
+            let one = match point.scenario.intranode {
+                Some(_) => question.intranode(&point.scenario, 1)?.cost().clone(),
+                None => match question.resolve(&point.scenario) {
+                    Ok(resolved) => Estimate::of(&resolved, 1).with_packets(&resolved).cost(),
+                    Err(_) if self.lenient => continue,
+                    Err(error) => return Err(error),
+                },
+            };
+            all = all.then(&one);
+        }
+        Ok(Cost { bytes: all.bytes * side_by_side, seconds: all.seconds / side_by_side, ..all })
     }
 
     /// Runs all that some row reads, side by side; what comes out does not depend on the number of threads.
