@@ -1,5 +1,5 @@
-//! What a verb takes, before it begins: printed under `--estimate`, announced where it is long, refused where it does not
-//! fit.
+//! The cost of a verb before it begins. `--estimate` prints it; without the flag a long verb announces its cost, and a verb
+//! that does not fit in memory is refused.
 use std::cell::Cell;
 
 use clap::ValueEnum;
@@ -32,10 +32,10 @@ pub(crate) fn is_asked() -> bool {
     ASKED.get().is_some()
 }
 
-/// Refuses `--estimate` of what has no estimate.
+/// Refuses `--estimate` for a call that has no estimate.
 ///
 /// # Errors
-/// Where it is asked for.
+/// `--estimate` was given.
 pub(crate) fn unknown(what: &str) -> Result<(), CliError> {
     if is_asked() { Err(CliError::refused(&format!("--estimate: {what} has none"))) } else { Ok(()) }
 }
@@ -44,7 +44,7 @@ pub(crate) fn unknown(what: &str) -> Result<(), CliError> {
 /// what is long is announced.
 ///
 /// # Errors
-/// What does not fit in memory, unless the cost alone was asked for; streams that cannot be written.
+/// The verb does not fit in memory and `--estimate` was not given; a stream cannot be written.
 pub(crate) fn goes_on(cost: &Cost, streams: &mut Streams<'_>) -> Result<bool, CliError> {
     match ASKED.get() {
         Some(form) => {

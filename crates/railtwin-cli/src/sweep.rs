@@ -200,7 +200,7 @@ fn width_of(args: &SweepArgs, points: &[SweptPoint]) -> Width {
     Width { jobs: args.jobs, fitting, threads: args.engine.threads.min(railtwin::engines::cores()) }
 }
 
-/// What the points that are not complete take, so many at a time, each in a process of its own.
+/// Cost of the points that are not complete: `at_once` of them run at a time, each in its own process.
 fn cost_of(points: &[SweptPoint], at_once: usize) -> Cost {
     let pending = points.iter().filter(|point| !point.is_complete).count();
     let at_once = at_once.clamp(1, pending.max(1)) as f64;

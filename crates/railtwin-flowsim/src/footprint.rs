@@ -50,7 +50,7 @@ pub fn seconds(extent: &Extent, joined: bool) -> f64 {
     if extent.dynamic {
         ns += phases(extent, bundles) * extent.strand_links() * ROUND_NS;
     } else {
-        // What goes to storage ends host by host, and rates are searched for among the rest.
+        // Whenever hosts finish their exchange with storage, the rates of all that remain are found anew.
         let apart = extent.apart as f64;
         ns += (apart / STORED_TOGETHER) * apart * (extent.links_together + 2.0) * ROUND_NS;
     }

@@ -19,13 +19,13 @@ impl<F: Copy> Inbox<F> {
         self.arrivals.is_empty()
     }
 
-    /// What arrives at `time`.
+    /// Adds an arrival behind those that were sent before it.
     #[inline]
     pub fn put(&mut self, arrival: Arrival<F>) {
         self.arrivals.push(arrival);
     }
 
-    /// Any of the times.
+    /// Time of the arrival that was sent first, whichever comes soonest; `NEVER` without one.
     #[inline]
     pub fn any_time(&self) -> u64 {
         self.arrivals.first().map_or(NEVER, |arrival| arrival.time)
@@ -53,7 +53,7 @@ impl<F: Copy> Inbox<F> {
                 kept += 1;
             }
         }
-        // What lies beyond all times never arrives.
+        // An arrival at `NEVER` does not happen in this run.
         self.arrivals.truncate(if later == NEVER { 0 } else { kept });
         later
     }

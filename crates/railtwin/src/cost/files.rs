@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::{Cost, LEAST, PROGRAM};
 use crate::estimate::gib;
 
-/// Bytes of the first block of a file that say how it is packed.
+/// First two bytes of a gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Most folders below a folder that are looked into.
+/// Levels of folders that are searched for files.
 const DEPTH_MOST: u32 = 16;
 
 /// What a verb does with the files that it reads.
