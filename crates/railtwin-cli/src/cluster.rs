@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::Question;
-use railtwin::cluster::{Band, ClusterQuestion, FIGURES, GATE, Told, compared, page, ranks};
+use railtwin::cluster::{Band, ClusterQuestion, FIGURES, Told, compared, page, ranks};
 use railtwin::cost::Cost;
 use railtwin::schedule::SharingPolicy;
 use serde_json::json;
@@ -108,8 +108,8 @@ pub(crate) fn run(args: &ClusterArgs, streams: &mut Streams<'_>) -> Result<(), C
 fn of_gate(told: &[Vec<Told>]) -> Vec<&str> {
     let mut notes = Vec::new();
     for run in told.iter().flatten() {
-        let Some(note) = run.notes.iter().find(|note| note.starts_with(GATE)) else { return Vec::new() };
-        notes.push(note.as_str());
+        let Some(note) = run.idle_gate.as_deref() else { return Vec::new() };
+        notes.push(note);
     }
     notes.sort_unstable();
     notes.dedup();

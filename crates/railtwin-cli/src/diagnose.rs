@@ -7,7 +7,7 @@ use railtwin::Question;
 use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::answer::measured;
 use railtwin::diagnose::names::Names;
-use railtwin::diagnose::{Diagnosed, Inputs, Unread, diagnose};
+use railtwin::diagnose::{Diagnosed, Inputs, SCHEMA, Unread, diagnose};
 use railtwin::diagnosed_page::page;
 use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
@@ -195,6 +195,7 @@ fn component(component: &Component) -> Value {
 fn data(told: &Diagnosed) -> Value {
     let finding = |finding: &Finding| {
         json!({
+            "id": finding.id(),
             "at_ns": finding.at_ns,
             "since_from_ns": finding.since.from_ns,
             "since_until_ns": finding.since.until_ns,
@@ -209,13 +210,14 @@ fn data(told: &Diagnosed) -> Value {
             "time_lost_s": finding.cost.map(|cost| cost.lost_ns / 1e9),
             "time_lost_share": finding.cost.map(|cost| cost.share),
             "evidence": finding.evidence.iter().map(|line| json!({
-                "table": line.table, "what": line.what, "value": line.value, "expected": line.expected,
+                "table": line.table, "what": line.words(), "seen": line.seen, "value": line.value, "expected": line.expected,
                 "unit": line.unit,
             })).collect::<Vec<_>>(),
             "advice": finding.advice,
         })
     };
     json!({
+        "schema": SCHEMA,
         "answer": told.sentence(),
         "accusations": told.accusations(),
         "operations": told.batch.operations.len(),
@@ -254,7 +256,7 @@ fn shown(told: &Diagnosed) -> String {
     }
     let _ = show_files(&mut text, told);
     for note in &told.notes {
-        let _ = writeln!(text, "note: {}", one_line(note));
+        let _ = writeln!(text, "note: {}", one_line(&note.to_string()));
     }
     text
 }
@@ -289,7 +291,7 @@ fn show_finding(
     }
     for (place, line) in finding.evidence.iter().take(EVIDENCE).enumerate() {
         let label = if place == 0 { "evidence" } else { "" };
-        writeln!(text, "   {label:<8}  {}: {}", one_line(&line.what), measured(line))?;
+        writeln!(text, "   {label:<8}  {}: {}", one_line(&line.words()), measured(line))?;
     }
     if finding.evidence.len() > EVIDENCE {
         writeln!(text, "             and {} more lines", finding.evidence.len() - EVIDENCE)?;
@@ -317,7 +319,7 @@ fn show_files(text: &mut String, told: &Diagnosed) -> std::fmt::Result {
     for file in first.iter().chain(torn.iter().copied()) {
         writeln!(text, "{}: {}, {}", one_line(&file.source), file.format.name(), one_line(&file.held))?;
         for note in &file.notes {
-            writeln!(text, "  {}", one_line(note))?;
+            writeln!(text, "  {}", one_line(&note.to_string()))?;
         }
         show_skipped(text, &file.skipped)?;
     }

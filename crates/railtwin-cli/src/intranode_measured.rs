@@ -4,7 +4,7 @@ use railtwin::diagnose::Inputs;
 use railtwin::intranode::fit::{FitKey, Fitted, fit};
 use railtwin::intranode::measured::{Compared, Errors, Test, tests};
 use railtwin::intranode::words_of_idle;
-use railtwin_formats::telemetry::NAMELESS_RUNS;
+use railtwin_formats::telemetry::Note;
 use serde_json::{Value, json};
 
 use crate::diagnose::refused;
@@ -27,8 +27,9 @@ pub(crate) fn run(
     let keys = args.fit.as_deref().map(keys_of).transpose()?;
     let inputs = Inputs::read(&args.validate, "job").map_err(|error| refused(error, ""))?;
     let (tests, notes) = tests(&inputs.merged.perftest);
-    let read = inputs.merged.telemetry.notes.iter().filter(|note| !note.ends_with(NAMELESS_RUNS));
-    for note in inputs.notes.iter().chain(read).chain(&notes) {
+    let read = inputs.merged.telemetry.notes.iter().filter(|note| !matches!(note, Note::NamelessRuns(_)));
+    let read = read.map(Note::to_string);
+    for note in inputs.notes.iter().cloned().chain(read).chain(notes) {
         writeln!(streams.notes, "{note}")?;
     }
     for file in inputs.merged.files.iter().filter(|file| file.skipped.count() > 0) {

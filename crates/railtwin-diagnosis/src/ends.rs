@@ -11,6 +11,7 @@
 //! only reports of the first [`WAVE_NS`] count, and what is reported of hosts that had lost somebody else follows.
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Time from the first error on within which reports are of the same cause: a queue pair of NCCL gives up after seconds,
@@ -47,7 +48,7 @@ pub enum Fault {
 }
 
 /// A report of one end on the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Who says so.
     pub from: End,
@@ -57,8 +58,8 @@ pub struct Report {
     pub fault: Fault,
     /// When, where that is told, in nanoseconds.
     pub time_ns: Option<u64>,
-    /// The words, for evidence.
-    pub said: String,
+    /// The line that says so.
+    pub said: Evidence,
 }
 
 /// Findings of reports. `heard` are hosts of which there are lines in the same logs: their silence says something.
@@ -167,13 +168,14 @@ impl<'a> Graph<'a> {
         // Of whom there is no log, its own words may only not be here.
         let sure = if self.heard.contains(host) { sure } else { 0.7_f64.min(sure) };
         let confidence = if self.closed { 0.6 } else { sure };
-        let what = if self.closed {
-            format!("hosts whose connections to {host} were closed by it, which reports nobody")
+        let named = host.to_owned();
+        let seen = if self.closed {
+            LogSeen::ClosedBy { host: named }
         } else {
-            format!("hosts that cannot reach {host}, which reports nobody")
+            LogSeen::UnreachableFrom { host: named }
         };
         let mut finding = self.finding(vec![Component::Host(host.to_owned())], confidence);
-        finding.evidence.push(line(what, by.len() as f64));
+        finding.evidence.push(Evidence::new(seen, by.len() as f64, 0.0));
         finding.evidence.extend(self.said(|one| one.to.host == host));
         let advice = if self.closed {
             "its process ended first: see its own log, and dmesg for processes that were killed, Xid and machine checks"
@@ -198,9 +200,9 @@ impl<'a> Graph<'a> {
             (Some(nic), None) => Component::Nic(format!("{host}/{nic}")),
             _ => Component::Host(host.to_owned()),
         };
-        let what = format!("hosts that {host} cannot reach, and that report nobody else");
         let mut finding = self.finding(vec![component], if peers.len() > 2 { 0.85 } else { 0.7 });
-        finding.evidence.push(line(what, peers.len() as f64));
+        let seen = LogSeen::CutOff { host: host.to_owned() };
+        finding.evidence.push(Evidence::new(seen, peers.len() as f64, 0.0));
         finding.evidence.extend(self.said(|one| one.from.host == host || one.to.host == host));
         finding.advice =
             "see dmesg and the counters of its NICs: link down, errors of the cable, PCIe".into();
@@ -251,13 +253,10 @@ impl<'a> Graph<'a> {
             _ => String::new(),
         };
         let mut finding = self.finding(components, if hosts.len() > HOSTS { 0.2 } else { SET });
-        let what = format!(
-            "hosts of {} that report each other, so that either end or what is between may be it",
-            hosts.len()
-        );
         let from: BTreeSet<&str> = reports.iter().map(|one| one.from.host.as_str()).collect();
-        finding.evidence.push(line(what, from.len() as f64));
-        finding.evidence.extend(reports.iter().take(LINES).map(|one| line(one.said.clone(), 1.0)));
+        let seen = LogSeen::MutualReports { hosts: hosts.len() };
+        finding.evidence.push(Evidence::new(seen, from.len() as f64, 0.0));
+        finding.evidence.extend(reports.iter().take(LINES).map(|one| one.said.clone()));
         finding.advice = format!(
             "not enough evidence to say which: give dmesg of both, or run ib_write_bw between each and a third host{rail}"
         );
@@ -265,9 +264,9 @@ impl<'a> Graph<'a> {
     }
 
     fn said(&self, is: impl Fn(&Report) -> bool) -> Vec<Evidence> {
-        let said: BTreeSet<&str> =
-            self.reports.iter().filter(|one| is(one)).map(|one| one.said.as_str()).collect();
-        said.into_iter().take(LINES).map(|said| line(said.to_owned(), 1.0)).collect()
+        let said: BTreeMap<String, &Evidence> =
+            self.reports.iter().filter(|one| is(one)).map(|one| (one.said.words(), &one.said)).collect();
+        said.into_values().take(LINES).cloned().collect()
     }
 
     fn finding(&self, components: Vec<Component>, confidence: f64) -> Finding {
@@ -288,10 +287,6 @@ impl<'a> Graph<'a> {
     }
 }
 
-fn line(what: String, value: f64) -> Evidence {
-    Evidence { table: "logs", what, value, expected: 0.0, unit: "" }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -306,7 +301,8 @@ mod tests {
 
     fn lost(from: &str, to: &str, time_s: u64) -> Report {
         let (from, to) = (end(from), end(to));
-        let said = format!("{} lost {}", from.host, to.host);
+        let text = format!("{} lost {}", from.host, to.host);
+        let said = Evidence::new(LogSeen::Quoted { text }, 1.0, 0.0);
         Report { from, to, fault: Fault::NotArriving, time_ns: Some(time_s * 1_000_000_000), said }
     }
 

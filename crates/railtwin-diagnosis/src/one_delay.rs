@@ -44,16 +44,14 @@ pub fn of_one_delay(findings: Vec<Finding>) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::join::tests::finding;
+    use railtwin_records::seen::ProbeSeen;
     use railtwin_records::{Component, Evidence};
 
     #[test]
     fn longer_delays_of_one_component_are_one_finding_and_no_surer() {
-        let line = |table: &'static str| Evidence {
-            table,
-            what: "delay".into(),
-            value: 2.0,
-            expected: 1.0,
-            unit: "times",
+        let line = |table: &'static str| {
+            let seen = ProbeSeen::SharedDelay { paths: 2, loaded: false };
+            Evidence { table, ..Evidence::new(seen, 2.0, 1.0) }
         };
         let host = |name: &str| [Component::Host(name.into())];
         let beside = Finding {

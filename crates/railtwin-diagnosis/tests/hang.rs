@@ -149,7 +149,7 @@ fn a_rank_with_other_bytes_is_a_bug_of_the_job() {
     let findings = told(&directory, 2, &begun);
     assert_eq!((findings.len(), findings[0].syndrome), (1, Syndrome::Mismatch));
     assert_eq!(findings[0].suspects[0].component, Component::Job("train".into()));
-    assert!(findings[0].evidence[1].what.ends_with("train/2"), "{findings:#?}");
+    assert!(findings[0].evidence[1].words().ends_with("train/2"), "{findings:#?}");
 }
 
 #[test]

@@ -20,10 +20,10 @@ fn an_access_cable_is_told_from_its_nic_by_the_other_port() {
     let finding = only(&findings);
     assert_eq!(finding.syndrome, Syndrome::CommunicationSlow);
     assert_eq!(names(finding), ["host-3/nic-2:port-1"]);
-    assert!(finding.evidence[0].what.ends_with("row"), "{finding:#?}");
+    assert!(finding.evidence[0].words().ends_with("row"), "{finding:#?}");
     let receiving = rings.found(64, &[Slow::Links(vec![link.reverse()], 1.5)], 0.02, 1);
     assert_eq!(names(only(&receiving)), ["host-3/nic-2:port-1"]);
-    assert!(receiving[0].evidence[0].what.ends_with("column"));
+    assert!(receiving[0].evidence[0].words().ends_with("column"));
 }
 
 #[test]

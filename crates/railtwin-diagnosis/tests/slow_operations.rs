@@ -222,7 +222,7 @@ fn of_many_communicators_the_slow_ones_are_listed_even_where_most_are() {
     assert_eq!(slow.into_iter().collect::<Vec<_>>(), (8..14).collect::<Vec<u32>>(), "{findings:#?}");
     let last = findings.last().unwrap();
     assert!(
-        last.evidence.iter().any(|row| row.what.ends_with("that are not slow") && row.value >= 2.0),
+        last.evidence.iter().any(|row| row.words().ends_with("that are not slow") && row.value >= 2.0),
         "{last:#?}"
     );
 }

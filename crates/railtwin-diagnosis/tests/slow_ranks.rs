@@ -119,7 +119,7 @@ fn a_slow_communicator_of_operations_alone_asks_for_more() {
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!(findings[0].syndrome, Syndrome::CommunicationSlow);
     assert!(findings[0].suspects.is_empty() && findings[0].advice.contains("probes"), "{findings:#?}");
-    assert!(findings[0].evidence[0].what.contains("dp-3"));
+    assert!(findings[0].evidence[0].words().contains("dp-3"));
 }
 
 #[test]

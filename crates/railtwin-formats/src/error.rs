@@ -17,6 +17,17 @@ pub enum Place {
     Byte(u64),
 }
 
+/// What an error says of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is of the format, and damaged.
+    #[default]
+    Damaged,
+    /// It is of another kind, such as a table without the columns of the format.
+    Foreign,
+}
+
 /// Foreign bytes that could not be read, or a value that a foreign format cannot express.
 ///
 /// `Display` gives one line:
@@ -42,6 +53,8 @@ pub struct FormatError {
     pub problem: Box<str>,
     /// What would be accepted.
     pub accepted: Box<str>,
+    /// Whether the file is of the format at all.
+    pub refusal: Refusal,
 }
 
 impl FormatError {
@@ -60,7 +73,13 @@ impl FormatError {
             found: None,
             problem: problem.into().into(),
             accepted: accepted.into().into(),
+            refusal: Refusal::Damaged,
         }
+    }
+
+    /// Says that the file is of another kind.
+    pub(crate) fn foreign(self) -> Self {
+        Self { refusal: Refusal::Foreign, ..self }
     }
 
     /// Sets the line, counted from 1.

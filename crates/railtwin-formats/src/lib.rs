@@ -69,7 +69,7 @@ pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommT
 pub use chakra_groups::parse_chakra_groups;
 pub use chakra_plan::plan_of_chakra;
 pub use chakra_wire::CHAKRA_BYTES_MAX;
-pub use error::{FormatError, Place};
+pub use error::{FormatError, Place, Refusal};
 pub use htsim_connections::{HtsimConnection, HtsimConnections};
 pub use htsim_topology::{HtsimTier, HtsimTopology};
 pub use job_list::{JobList, JobListFormat, job_list, job_list_csv};

@@ -149,7 +149,7 @@ fn old_kernels_without_a_group_are_kept_and_said() {
     let mut merger = Merger::new("dlrm");
     for (rank, bytes) in OLD.into_iter().enumerate() {
         let imported = decode(&format!("rank{rank}.json"), bytes, &Hints::default()).expect("a real trace");
-        assert!(imported.notes[0].contains("10 of 10 NCCL kernels tell no process group"));
+        assert!(imported.notes[0].to_string().contains("10 of 10 NCCL kernels tell no process group"));
         merger.add(imported);
     }
     let merged = merger.finish();
@@ -161,7 +161,7 @@ fn old_kernels_without_a_group_are_kept_and_said() {
     for name in ["a_rank0.json", "b_rank0.json"] {
         twice.add(decode(name, OLD[0], &Hints::default()).expect("a real trace"));
     }
-    assert!(twice.finish().telemetry.notes[0].starts_with("rank 0 has 2 files"));
+    assert!(twice.finish().telemetry.notes[0].to_string().starts_with("rank 0 has 2 files"));
     assert_eq!(directory.shapes[0].kind, "send-receive");
 }
 
@@ -192,7 +192,7 @@ fn a_megatron_trace_becomes_operations_of_its_groups() {
     };
     assert_eq!((operations.len(), trace.operations.len()), (6784 - 256 - 2816, 6784));
     assert_eq!(trace.operations.iter().filter(alone).count(), 2816);
-    assert!(trace.telemetry.notes[0].starts_with("256 operations left out"));
+    assert!(trace.telemetry.notes[0].to_string().starts_with("256 operations left out"));
     // 4 stages of data parallelism, 2 embeddings, 3 pairs of stages, both ways, twice.
     assert_eq!((directory.ranks.len(), directory.communicators.len()), (8, 4 + 2 + 12));
     // Every operation has both of its ranks.

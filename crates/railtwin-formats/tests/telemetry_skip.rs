@@ -368,7 +368,7 @@ fn a_sum_of_which_a_part_is_wrong_is_left_out() {
     let partial = read(format!("{warm}{}{}", part("REPLAY", "7"), part("RECOVERY", "five")));
     assert_eq!((partial.batch.counters.len(), partial.skipped.count()), (1, 1));
     assert!(
-        partial.notes.iter().any(|note| note.starts_with("nvlink_errors: left out")),
+        partial.notes.iter().any(|note| note.to_string().starts_with("nvlink_errors: left out")),
         "{:?}",
         partial.notes
     );
@@ -397,7 +397,10 @@ fn a_kernel_that_is_missing_leaves_the_others_without_numbers() {
             merger.add(decode(&format!("rank{rank}.json"), text.as_bytes(), &hints).expect("a trace"));
         }
         let merged = merger.finish();
-        (merged.telemetry.batch.operations.len(), merged.telemetry.notes.join("\n"))
+        (
+            merged.telemetry.batch.operations.len(),
+            merged.telemetry.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        )
     };
     assert_eq!(operations(None, false).0, 2 * RECORDS);
     assert_eq!(operations(Some(2), true).0, 2 * RECORDS - 1, "numbers are told");

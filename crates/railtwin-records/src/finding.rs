@@ -1,5 +1,6 @@
 //! What diagnosis says: findings with suspects and evidence, and the actions that it proposes.
 use crate::fault::FaultKind;
+use crate::seen::Evidence;
 
 /// The smallest thing that a finding can point at. Names are those of the fabric, where there is one, and those of
 /// the telemetry elsewhere.
@@ -141,21 +142,6 @@ pub struct Suspect {
     pub share: f64,
 }
 
-/// One line of evidence: a value of a table beside what was to be expected.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Evidence {
-    /// Table that it comes from: operations, messages, counters, probes.
-    pub table: &'static str,
-    /// What was measured, where, over which rows: a sentence without the figures.
-    pub what: String,
-    /// What it was.
-    pub value: f64,
-    /// What it should be.
-    pub expected: f64,
-    /// Unit of both.
-    pub unit: &'static str,
-}
-
 /// The interval in which something began, in nanoseconds on the clock of the telemetry.
 ///
 /// It runs from the begin of the last window (or reading) that was still normal to the end of the first one that was not:
@@ -237,6 +223,25 @@ impl Finding {
     /// Returns the rank of a finding: the share of job time that is lost, where it is known, else the severity.
     pub fn weight(&self) -> f64 {
         self.cost.map_or(self.severity, |cost| cost.share)
+    }
+
+    /// Identity of a finding: the same for the same syndrome, fault and suspects, whenever and however often it is found.
+    ///
+    /// Sixteen hexadecimal digits: FNV-1a (64 bits) of these names.
+    pub fn id(&self) -> String {
+        let mut names: Vec<String> = (self.suspects.iter())
+            .map(|suspect| format!("{} {}", suspect.component.kind(), suspect.component.name()))
+            .collect();
+        names.sort_unstable();
+        let fault = self.faults.first().map_or("", |fault| fault.name());
+        // Nothing else tells apart two findings that name nobody.
+        let kinds = self.evidence.first().filter(|_| names.is_empty()).map(Evidence::words);
+        let parts = [self.syndrome.name(), fault].into_iter().map(str::to_owned).chain(names).chain(kinds);
+        let bytes = parts.flat_map(|part| part.into_bytes().into_iter().chain([0]));
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{hash:016x}")
     }
 
     /// Whether it accuses: it names somebody, with confidence, and is no collision.

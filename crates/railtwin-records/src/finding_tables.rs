@@ -1,6 +1,7 @@
 //! Findings, actions and ground truth as tables of a run folder.
 use crate::fault::Truth;
-use crate::finding::{Action, Component, Cost, Evidence, Finding, Suspect};
+use crate::finding::{Action, Component, Cost, Finding, Suspect};
+use crate::seen::Evidence;
 use crate::table::{Column, Table};
 
 /// The tables `findings`, `suspects`, `evidence` and `proposals`; rows of the last three name their finding.
@@ -55,10 +56,11 @@ fn suspects(findings: &[Finding]) -> Table {
 
 fn evidence(findings: &[Finding]) -> Table {
     let rows: Vec<(u32, &Evidence)> = of_all(findings, |finding| &finding.evidence);
+    let words: Vec<String> = rows.iter().map(|(_, line)| line.words()).collect();
     let columns = vec![
         Column::u32("finding", rows.iter().map(|(row, _)| *row).collect()),
         Column::coded("table", rows.iter().map(|(_, line)| line.table)),
-        Column::coded("what", rows.iter().map(|(_, line)| line.what.as_str())),
+        Column::coded("what", words.iter().map(String::as_str)),
         Column::f64("value", rows.iter().map(|(_, line)| line.value).collect()),
         Column::f64("expected", rows.iter().map(|(_, line)| line.expected).collect()),
         Column::coded("unit", rows.iter().map(|(_, line)| line.unit)),

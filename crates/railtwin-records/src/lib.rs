@@ -4,7 +4,7 @@
 //! (`start_ps`, `capacity_bits_per_s`, `bytes`). The tables of a run are declared in [`run`].
 //!
 //! Telemetry, simulated, imported or live, is [`telemetry`] over a [`directory`]; [`mod@fault`] names what can be wrong and
-//! [`finding`] what diagnosis says of it.
+//! [`finding`] what diagnosis says of it, with typed evidence ([`mod@seen`]).
 //!
 //! ```
 //! use railtwin_records::{Column, Table};
@@ -17,6 +17,7 @@ pub mod finding;
 pub mod finding_tables;
 pub mod observation;
 pub mod run;
+pub mod seen;
 pub mod table;
 pub mod telemetry;
 pub mod telemetry_read;
@@ -26,8 +27,9 @@ pub use directory::{
     CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
 };
 pub use fault::{FaultCause, FaultKind, Truth};
-pub use finding::{Action, ActionKind, Component, Cost, Evidence, Finding, Since, Suspect, Syndrome};
+pub use finding::{Action, ActionKind, Component, Cost, Finding, Since, Suspect, Syndrome};
 pub use observation::Observation;
+pub use seen::{Evidence, Seen, SourceLine};
 pub use table::{Column, ColumnData, Table};
 pub use telemetry::{
     Batch, Counter, CounterColumns, MessageColumns, NOT_YET, OperationColumns, ProbeColumns,

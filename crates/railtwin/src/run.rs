@@ -184,7 +184,8 @@ impl Run {
             if let Some(warning) = time_up::warning(case, &done, &table) {
                 let out = done.replicates.iter().filter(|replicate| replicate.time_up).count();
                 info.counters.insert(time_up::COUNTER.into(), out as u64);
-                info.warnings.push(warning);
+                // The first warning is that of the time (`time_up::of`).
+                info.warnings.insert(0, warning);
             }
             info.warnings.extend(searches(&done.log));
             info.warnings.extend(idle_weights(case, &done.log));

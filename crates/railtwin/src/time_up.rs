@@ -11,8 +11,6 @@ use crate::simulate::Simulation;
 
 /// Replicates whose simulated time was up, among the counters of a run.
 pub const COUNTER: &str = "replicates_out_of_time";
-/// How the warning begins.
-const BEGINS: &str = "simulated time ends after";
 const DAY: f64 = 86_400.0;
 
 /// The sentence for `run.json`; none where simulated time was enough. `table` holds the paths of the chosen replicate
@@ -37,13 +35,13 @@ pub fn warning(case: &Case, done: &Simulation, table: &BundleTable) -> Option<St
     let what = if done.log.time_up { cut_off(case, done, table) } else { None };
     let what =
         what.unwrap_or_else(|| "work was left that still moved; send less or run fewer steps".to_owned());
-    Some(format!("{BEGINS} {days:.1} days, which was not enough{of}: {what}"))
+    Some(format!("simulated time ends after {days:.1} days, which was not enough{of}: {what}"))
 }
 
-/// The warning of a run whose time was up.
+/// The warning of a run whose time was up: it is the first of its warnings.
 pub fn of(info: &RunInfo) -> Option<&str> {
     info.counters.get(COUNTER).filter(|&&count| count > 0)?;
-    info.warnings.iter().map(String::as_str).find(|warning| warning.starts_with(BEGINS))
+    info.warnings.first().map(String::as_str)
 }
 
 /// Of the operations that had begun, that which takes longest by itself.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use railtwin::diagnose::{Diagnosed, Inputs, diagnose};
 use railtwin::diagnosed_page::{data, page};
+use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Finding, Suspect, Syndrome};
 use serde_json::Value;
 
@@ -114,7 +115,11 @@ fn the_first_screen_names_each_cause_and_begins_with_the_proof() {
         .map(|(syndrome, name)| {
             let suspects = vec![Suspect { component: Component::Host(name.into()), share: 1.0 }];
             let mut finding = Finding { syndrome, suspects, confidence: 0.9, ..like.clone() };
-            finding.evidence.iter_mut().for_each(|line| line.what = format!("{name} {}", "word ".repeat(40)));
+            let text = format!("{name} {}", "word ".repeat(40));
+            finding
+                .evidence
+                .iter_mut()
+                .for_each(|line| line.seen = LogSeen::Quoted { text: text.clone() }.into());
             finding
         })
         .collect();

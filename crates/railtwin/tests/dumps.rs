@@ -355,7 +355,11 @@ fn a_circle_is_told_as_one() {
     let found = job.diagnosed().findings;
     assert_eq!((job.accused().0, found.len()), (NOBODY.to_vec(), 1));
     assert_eq!(found[0].syndrome.name(), "mismatch");
-    assert!(found[0].evidence[0].what.contains("wait for each other in a circle"), "{:?}", found[0].evidence);
+    assert!(
+        found[0].evidence[0].words().contains("wait for each other in a circle"),
+        "{:?}",
+        found[0].evidence
+    );
 }
 
 #[test]
@@ -373,7 +377,7 @@ fn a_dump_under_the_name_of_another_rank_says_nothing_of_it() {
     job.log(0, "ALLREDUCE", 10);
     let diagnosed = job.diagnosed();
     let notes = diagnosed.files.iter().flat_map(|file| &file.notes);
-    assert_eq!(notes.filter(|note| note.contains("is not in its process group")).count(), 2);
+    assert_eq!(notes.filter(|note| note.to_string().contains("is not in its process group")).count(), 2);
     assert_eq!(job.accused().0, [5]);
 }
 

@@ -84,7 +84,11 @@ fn a_gpu_off_its_bus_is_the_cause_of_what_its_host_does_to_others() {
                   has fallen off the bus.\nNov 24 10:00:01 gpu-2.cluster.local kernel: NVRM: Xid (PCI:0000:4b:00): 45, pid=7, Ch 1\n";
     let told = of(&[("train.log", &text), ("syslog", kernel)]);
     assert_eq!(accused(&told), ["gpu gpu-2/gpu-3"], "{:?}", told.screen());
-    assert!(told.findings[0].evidence.iter().any(|line| line.what.contains("Xid")), "{:?}", told.findings[0]);
+    assert!(
+        told.findings[0].evidence.iter().any(|line| line.words().contains("Xid")),
+        "{:?}",
+        told.findings[0]
+    );
 }
 
 #[test]
@@ -118,8 +122,8 @@ fn a_completion_that_names_no_peer_is_told_and_accuses_nobody() {
     assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
     let finding = &told.findings[0];
     assert!(finding.suspects.is_empty() && finding.syndrome.name() == "unreachable", "{finding:?}");
-    assert!(finding.evidence[0].what.ends_with(": node017"), "{finding:?}");
-    assert!(finding.evidence[1].what.contains("Got completion with error 12"), "{finding:?}");
+    assert!(finding.evidence[0].words().ends_with(": node017"), "{finding:?}");
+    assert!(finding.evidence[1].words().contains("Got completion with error 12"), "{finding:?}");
 }
 
 #[test]
@@ -213,8 +217,8 @@ fn a_test_that_dies_tells_peer_and_device() {
     let text = format!("{test}{}{}{died}", begins(1, 2), lost(0, 1, 3));
     let told = of(&[("pair.log", &text)]);
     assert_eq!(told.failed_tests, 1);
-    let said: Vec<&str> =
-        told.findings.iter().flat_map(|one| &one.evidence).map(|line| line.what.as_str()).collect();
+    let said: Vec<String> =
+        told.findings.iter().flat_map(|one| &one.evidence).map(railtwin_records::Evidence::words).collect();
     assert!(said.iter().any(|line| line.contains("status=12") && line.contains("hca mlx5_3")), "{said:?}");
     assert!(accused(&told).is_empty(), "{:?}", told.screen());
 }

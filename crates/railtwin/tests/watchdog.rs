@@ -1,5 +1,6 @@
 //! Lines of PyTorch's watchdog: how far ranks are in process groups whose other ranks may say nothing.
 use railtwin::diagnose::Diagnosed;
+use railtwin_records::Evidence;
 
 use super::logs::{accused, of};
 
@@ -31,7 +32,7 @@ fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
     let told = of(&[("train.log", &(waiting(&[5]) + &state(5, 807, 807, false)))]);
     assert_eq!(accused(&told), ["rank job/5"], "{:?}", told.screen());
     assert!(
-        told.findings[0].evidence[0].what.contains("all-reduce of default_pg 0"),
+        told.findings[0].evidence[0].words().contains("all-reduce of default_pg 0"),
         "{:?}",
         told.findings[0]
     );
@@ -42,7 +43,7 @@ fn a_rank_that_never_put_on_its_stream_what_its_peers_wait_for_is_named() {
         let told = of(&[("train.log", &text)]);
         assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
         assert_eq!(told.findings[0].suspects.len(), suspects, "{:?}", told.findings[0]);
-        let first = &told.findings[0].evidence[0].what;
+        let first = told.findings[0].evidence[0].words();
         assert!(first.ends_with(&format!(": {set}")), "{first}");
     }
     // Two are behind, of which one may wait for the other in a group of which nothing is said.
@@ -66,11 +67,11 @@ fn waits(rank: u32, group_rank: u32, group: &str, sequence: u32, call: &str) -> 
 const CALL: &str = "ALLREDUCE, NumelIn=4096, NumelOut=4096";
 
 /// The set at less than an accusation that a hang names, and what is said first of it.
-fn set_of(told: &Diagnosed) -> (Vec<&str>, &str) {
+fn set_of(told: &Diagnosed) -> (Vec<&str>, String) {
     let finding = &told.findings[0];
     assert!(accused(told).is_empty() && !told.is_well(), "{:?}", told.screen());
     let names = finding.suspects.iter().map(|suspect| suspect.component.name());
-    (names.collect(), &finding.evidence[0].what)
+    (names.collect(), finding.evidence[0].words())
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn a_rank_of_a_group_that_says_nothing_is_told_by_its_place_in_it() {
 fn that_all_have_come_is_said_only_where_all_are_known() {
     let claims = |told: &Diagnosed| {
         let mut lines = told.findings.iter().flat_map(|finding| &finding.evidence);
-        lines.any(|line| line.what.contains("all of their ranks have come to"))
+        lines.any(|line| line.words().contains("all of their ranks have come to"))
     };
     // Three of a group of which no line tells how many it has.
     let peers: String = (0..3).map(|rank| waits(rank, rank, "5(tp)", 900, CALL)).collect();
@@ -133,7 +134,7 @@ fn who_calls_something_else_under_one_number_is_named() {
         let told = of(&[("job.log", &job(&calls))]);
         assert_eq!(accused(&told), ["rank job/5"], "{:?}", told.screen());
         assert!((told.findings[0].confidence - 0.8).abs() < 1e-9, "{:?}", told.findings[0]);
-        let first = &told.findings[0].evidence[0].what;
+        let first = told.findings[0].evidence[0].words();
         assert!(
             first.starts_with("rank 5 calls ") && first.ends_with("7 others all-reduce of 4096 elements"),
             "{first}"
@@ -143,7 +144,7 @@ fn who_calls_something_else_under_one_number_is_named() {
     let told = of(&[("job.log", &job(&[CALL, small]))]);
     assert_eq!(set_of(&told).0.len(), 0, "two of two are no part: {:?}", told.findings[0]);
     assert!(
-        told.findings[0].evidence[0].what.contains("call different operations"),
+        told.findings[0].evidence[0].words().contains("call different operations"),
         "{:?}",
         told.findings[0]
     );
@@ -158,7 +159,7 @@ fn who_calls_something_else_under_one_number_is_named() {
         .collect();
     let told = of(&[("job.log", &plain)]);
     assert!(accused(&told).is_empty(), "{:?}", told.screen());
-    let said: Vec<&str> = told.findings[0].evidence.iter().map(|line| line.what.as_str()).collect();
+    let said: Vec<String> = told.findings[0].evidence.iter().map(Evidence::words).collect();
     assert!(said[0].contains("all-reduce 20 of 8 elements") && said[1].ends_with(": 5"), "{said:?}");
 }
 
@@ -211,7 +212,7 @@ fn a_timeout_without_states_of_groups_is_a_hang_that_accuses_nobody() {
     let finding = &told.findings[0];
     assert_eq!(finding.syndrome.name(), "communication-hang");
     assert!(finding.suspects.is_empty(), "{finding:?}");
-    let said: Vec<&str> = finding.evidence.iter().map(|line| line.what.as_str()).collect();
+    let said: Vec<String> = finding.evidence.iter().map(Evidence::words).collect();
     assert_eq!(said[0], "ranks that waited in all-reduce 20 until its time of 1803 s was over: 0, 1, 3");
     assert!(said[1].starts_with("ranks below 3") && said[1].ends_with(": 2"), "{said:?}");
     // Ranks of a part of the job: those before are not told of it, and a second line has the group.
@@ -219,7 +220,7 @@ fn a_timeout_without_states_of_groups_is_a_hang_that_accuses_nobody() {
                  thread terminated with exception: [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=20, \
                  OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1803120 milliseconds before timing out.\n";
     let told = of(&[("worker.out", &(waited(1, "[rank9]:") + again))]);
-    let said: Vec<&str> = told.findings[0].evidence.iter().map(|line| line.what.as_str()).collect();
+    let said: Vec<String> = told.findings[0].evidence.iter().map(Evidence::words).collect();
     assert_eq!(
         said,
         ["ranks that waited in all-reduce 20 of mesh_dp 5 until its time of 1803 s was over: 9"]

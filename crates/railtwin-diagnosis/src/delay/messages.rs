@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{CableClass, LinkId};
+use railtwin_records::seen::{CounterSeen, MessageSeen};
 use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::collision::{Collision, JobActivity, explain, moved};
@@ -162,23 +163,10 @@ impl SlowMessages {
             finding.confidence = finding.confidence.min(UNSEEN_TRAFFIC);
         }
         if let Some(way) = one_way {
-            finding.evidence.push(Evidence {
-                table: "messages",
-                what: format!("fast queue pairs that cross the suspect {way}"),
-                value: 0.0,
-                expected: covered,
-                unit: "queue pairs",
-            });
+            finding.evidence.push(Evidence::new(MessageSeen::FastOneWay { direction: way }, 0.0, covered));
         }
         if unseen == Unseen::Absent {
-            finding.evidence.push(Evidence {
-                table: "counters",
-                what: "bytes that ports of the suspects sent beyond those of messages: too few to slow them"
-                    .into(),
-                value: 0.0,
-                expected: 0.0,
-                unit: "B",
-            });
+            finding.evidence.push(Evidence::new(CounterSeen::NoOtherTraffic {}, 0.0, 0.0));
         }
         let probed = cause.flows.iter().all(|&flow| self.matrix.is_probed(flow));
         finding.advice = match (cause.suspects.len(), probed) {
@@ -280,28 +268,13 @@ impl SlowMessages {
         let seen = collision.expected > 1.0 || collision.unrecorded.is_some();
         finding.confidence = if seen { 0.9 } else { 0.7 };
         if let (Some((more, asked)), Some(link)) = (collision.unrecorded, collision.link) {
-            let way = self.way(context, link);
-            finding.evidence.push(Evidence {
-                table: "counters",
-                what: format!(
-                    "bytes that the port {way} sent beyond those of messages; so many explain the slowness"
-                ),
-                value: more,
-                expected: asked,
-                unit: "B",
-            });
+            let seen = CounterSeen::OtherTraffic { port: self.way(context, link) };
+            finding.evidence.push(Evidence::new(seen, more, asked));
         }
         if collision.flows > 0 {
-            finding.evidence.push(Evidence {
-                table: "messages",
-                what: format!(
-                    "time per byte that fair shares explain, with {} queue pairs on the link",
-                    collision.flows
-                ),
-                value: cause.flows.iter().map(|&flow| self.matrix.ratio(flow)).fold(0.0, f64::max),
-                expected: collision.expected,
-                unit: "times",
-            });
+            let worst = cause.flows.iter().map(|&flow| self.matrix.ratio(flow)).fold(0.0, f64::max);
+            let seen = MessageSeen::FairShares { queue_pairs: collision.flows };
+            finding.evidence.push(Evidence::new(seen, worst, collision.expected));
         }
         finding.advice = "traffic and no fault: other source ports or paths spread it".into();
         finding
@@ -323,13 +296,6 @@ impl SlowMessages {
             .max_by(|&a, &b| self.matrix.ratio(a).total_cmp(&self.matrix.ratio(b)));
         let info = worst.and_then(|flow| context.directory.flows.get(flow as usize));
         let pair = info.map_or_else(String::new, |info| format!("{} > {}", info.source_nic, info.target_nic));
-        let count = |value: usize, what: &str| Evidence {
-            table: "messages",
-            what: what.into(),
-            value: value as f64,
-            expected: 0.0,
-            unit: "queue pairs",
-        };
         Finding {
             at_ns: now_ns,
             since: Since::earliest(cause.flows.iter().map(|&flow| self.matrix.since(flow)), now_ns),
@@ -340,18 +306,9 @@ impl SlowMessages {
             severity: (1.0 - 1.0 / ratio.max(1.0)).clamp(0.0, 1.0),
             cost: None,
             evidence: vec![
-                Evidence {
-                    table: "messages",
-                    what: format!(
-                        "time per byte over that of queue pairs alike, {pair}, the worst of a {}",
-                        cause.look
-                    ),
-                    value: ratio,
-                    expected: 1.0,
-                    unit: "times",
-                },
-                count(cause.flows.len(), "slow queue pairs that cross the suspect"),
-                count(cause.fast, "fast queue pairs that cross it all the same"),
+                Evidence::new(MessageSeen::TimePerByte { pair, look: cause.look.to_string() }, ratio, 1.0),
+                Evidence::new(MessageSeen::SlowQueuePairs {}, cause.flows.len() as f64, 0.0),
+                Evidence::new(MessageSeen::FastQueuePairs {}, cause.fast as f64, 0.0),
             ],
             advice: String::new(),
         }

@@ -8,6 +8,7 @@ pub mod dumps;
 pub mod progress;
 pub mod roots;
 
+use railtwin_records::seen::{MessageSeen, OperationSeen};
 use railtwin_records::{Batch, Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
@@ -108,17 +109,16 @@ impl Hang {
             confidence: 0.0,
             severity: 1.0,
             cost: None,
-            evidence: vec![Evidence {
-                table: "operations",
-                what: format!(
-                    "time for which operation {sequence} of communicator {} ({}) has not moved; \
-                     {waiting} communicators stand still, this one waits for none of them",
-                    info.name, info.axis
-                ),
-                value: quiet as f64 / 1e9,
-                expected: self.progress.longest_ns(communicator) as f64 / 1e9,
-                unit: "s",
-            }],
+            evidence: vec![Evidence::new(
+                OperationSeen::Stalled {
+                    sequence: u64::from(sequence),
+                    communicator: info.name.clone(),
+                    axis: info.axis.clone(),
+                    communicators: waiting,
+                },
+                quiet as f64 / 1e9,
+                self.progress.longest_ns(communicator) as f64 / 1e9,
+            )],
             advice: String::new(),
         };
         match root {
@@ -130,11 +130,8 @@ impl Hang {
                 let job = Component::Job(directory.jobs[info.job as usize].clone());
                 finding.suspects = vec![Suspect { component: job, share: 0.9 }];
                 finding.confidence = 0.9;
-                finding.evidence.push(ranks_of(
-                    context,
-                    odd,
-                    "ranks that hand in other bytes or another kind",
-                ));
+                let seen = OperationSeen::OtherCall { ranks: ranks_of(context, odd) };
+                finding.evidence.push(Evidence::new(seen, odd.len() as f64, 0.0));
                 finding.advice = "compare what these ranks call with what the others call".into();
             }
             Root::Circle { .. } => {
@@ -153,11 +150,8 @@ impl Hang {
     /// Ranks that never entered: they, or, where most are behind, those who went ahead.
     fn missing(&self, context: &Context<'_>, behind: &[u32], finding: &mut Finding) {
         finding.syndrome = Syndrome::NonCommunicationHang;
-        finding.evidence.push(ranks_of(
-            context,
-            behind,
-            "ranks that have not entered it and wait in no other",
-        ));
+        let seen = OperationSeen::NotEntered { ranks: ranks_of(context, behind) };
+        finding.evidence.push(Evidence::new(seen, behind.len() as f64, 0.0));
         let hosts: Vec<u32> = {
             let mut hosts: Vec<u32> =
                 behind.iter().map(|&rank| context.directory.ranks[rank as usize].host).collect();
@@ -199,13 +193,8 @@ impl Hang {
                     .into();
             return;
         };
-        finding.evidence.push(Evidence {
-            table: "messages",
-            what: "messages that went over the connection with the fewest in this operation".into(),
-            value: f64::from(fewest),
-            expected: f64::from(most),
-            unit: "messages",
-        });
+        let seen = MessageSeen::FewestMessages {};
+        finding.evidence.push(Evidence::new(seen, f64::from(fewest), f64::from(most)));
         let mut components = Vec::new();
         for &flow in &flows {
             let info = &context.directory.flows[flow as usize];
@@ -231,21 +220,7 @@ impl Hang {
     }
 }
 
-/// A row of evidence that names ranks.
-fn ranks_of(context: &Context<'_>, ranks: &[u32], what: &str) -> Evidence {
-    let mut names: Vec<String> = ranks
-        .iter()
-        .take(SUSPECTS)
-        .map(|&rank| context.directory.rank_component(rank).name().to_owned())
-        .collect();
-    if ranks.len() > SUSPECTS {
-        names.push("…".into());
-    }
-    Evidence {
-        table: "operations",
-        what: format!("{what}: {}", names.join(", ")),
-        value: ranks.len() as f64,
-        expected: 0.0,
-        unit: "ranks",
-    }
+/// Names of ranks.
+fn ranks_of(context: &Context<'_>, ranks: &[u32]) -> Vec<String> {
+    ranks.iter().map(|&rank| context.directory.rank_component(rank).name().to_owned()).collect()
 }

@@ -5,10 +5,11 @@
 //! first, its pairs are taken away, and the rest is looked at again.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Component, Finding};
+use railtwin_records::seen::TestSeen;
+use railtwin_records::{Component, Evidence, Finding};
 
 use super::signature::{Beside, signature};
-use super::{CONFIRMED, OF_HOST_MIN, finding, is_slow, line, lines};
+use super::{CONFIRMED, OF_HOST_MIN, finding, is_slow, lines};
 use crate::downtime::spares::binomial_above;
 
 /// A cause explains slow pairs where chance would give one of all as many of them less often than this.
@@ -205,27 +206,21 @@ impl Cause<'_, '_> {
             }
             Place::Rail(_) => self.own.iter().flat_map(|case| case.pair).collect(),
         };
-        let names: Vec<&str> = others.into_iter().collect();
-        let whose = if matches!(self.place, Place::Rail(_)) { "hosts" } else { "the other hosts" };
+        let hosts: Vec<String> = others.into_iter().map(str::to_owned).collect();
+        let count = hosts.len() as f64;
+        let pairs = TestSeen::SlowPairs {
+            place: self.place.words(),
+            tested: self.all,
+            chance: format!("{:.1e}", self.chance),
+        };
         let mut evidence = vec![
-            line(
-                format!(
-                    "slow pairs {}, of {} that were tested; chance gives one of all as many with {:.1e}",
-                    self.place.words(),
-                    self.all,
-                    self.chance
-                ),
-                self.own.len() as f64,
+            Evidence::new(pairs, self.own.len() as f64, 0.0),
+            Evidence::new(TestSeen::PairsShare { pattern: how.words }, how.share, 1.0),
+            Evidence::new(
+                TestSeen::PairHosts { hosts, are_others: !matches!(self.place, Place::Rail(_)) },
+                count,
                 0.0,
-                "pairs",
             ),
-            line(
-                format!("bandwidth of these pairs, as a share of what is usual: {}", how.words),
-                how.share,
-                1.0,
-                "",
-            ),
-            line(format!("{whose} of these pairs: {}", names.join(", ")), names.len() as f64, 0.0, "hosts"),
         ];
         for case in &self.own {
             evidence.extend(lines(&case.pair, case.rows.iter().copied()));

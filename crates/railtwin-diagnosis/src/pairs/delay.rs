@@ -10,6 +10,7 @@
 //!   pair is slower than the fast quarter of the others: hosts of a small rack are near each other.
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::{ProbeSeen, Usual};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::{OF_HOST_MIN, PAIRS_MIN};
@@ -68,9 +69,14 @@ pub fn slow_delays(delays: &[PairDelay], limits: DelayLimits, settings: &Setting
         let class = if bytes == 0 { kind.to_owned() } else { format!("{kind}, {bytes} bytes") };
         let hosts = slow_hosts(&rows, limits, settings);
         for (host, times, pairs) in &hosts {
-            let what = format!("delay of all {pairs} ways of {host} in {class}, times what is usual");
+            let seen = ProbeSeen::HostDelay {
+                host: (*host).to_owned(),
+                pairs: *pairs,
+                class: class.clone(),
+                usual: Usual::Peers,
+            };
             let sure = if limits.relative || *times >= FAR { 0.8 } else { 0.6 };
-            found.entry(Component::Host((*host).to_owned())).or_default().take(*times, sure, what);
+            found.entry(Component::Host((*host).to_owned())).or_default().take(*times, sure, seen);
         }
         let left =
             |row: &&&PairDelay| !hosts.iter().any(|(host, ..)| row.hosts.iter().any(|one| one == host));
@@ -79,11 +85,14 @@ pub fn slow_delays(delays: &[PairDelay], limits: DelayLimits, settings: &Setting
             let back =
                 rows.iter().any(|other| other.hosts[0] == row.hosts[1] && other.hosts[1] == row.hosts[0]);
             let [from, to] = &row.hosts;
-            let way = if back { "one way" } else { "the way" };
-            let what =
-                format!("delay from {from} to {to} in {class}, times the longer half of a way round: {way}");
+            let seen = ProbeSeen::PairDelay {
+                from: from.clone(),
+                to: to.clone(),
+                class: class.clone(),
+                one_way: back,
+            };
             let sure = if row.samples >= SAMPLES { 0.7 } else { 0.4 };
-            found.entry(Component::Connection(format!("{from} > {to}"))).or_default().take(times, sure, what);
+            found.entry(Component::Connection(format!("{from} > {to}"))).or_default().take(times, sure, seen);
         }
     }
     let mut findings: Vec<(f64, Finding)> =
@@ -101,11 +110,11 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, times: f64, sure: f64, what: String) {
+    fn take(&mut self, times: f64, sure: f64, seen: ProbeSeen) {
         self.times = self.times.max(times);
         // A second class confirms the first.
         self.sure = if self.evidence.is_empty() { sure } else { 1.0 - (1.0 - self.sure.max(sure)) / 2.0 };
-        self.evidence.push(Evidence { table: "probes", what, value: times, expected: 1.0, unit: "times" });
+        self.evidence.push(Evidence::new(seen, times, 1.0));
     }
 
     fn finding(self, component: Component, limits: DelayLimits) -> Finding {

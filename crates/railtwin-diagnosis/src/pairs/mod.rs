@@ -11,6 +11,7 @@ mod signature;
 
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::robust;
@@ -233,18 +234,11 @@ fn slow_host(host: &str, rows: &[Beside<'_>]) -> Option<(f64, Finding)> {
     let slow: Vec<&Beside<'_>> = rows.iter().filter(|row| row.slow).collect();
     let worst = slow.iter().map(|row| row.share.ln()).reduce(f64::min)?;
     let how = signature(rows, None, &[]);
-    let all = format!(
-        "bandwidth of all its pairs in {} of {} tests, as a share of what is usual: {}",
-        how.slow,
-        rows.len(),
-        how.words
-    );
-    let mut evidence = vec![line(all, how.share, 1.0, "")];
+    let all = TestSeen::AllPairs { slow: how.slow, tests: rows.len(), pattern: how.words };
+    let mut evidence = vec![Evidence::new(all, how.share, 1.0)];
     evidence.extend(slow.iter().map(|row| {
-        let (kind, bytes) = (row.kind, row.bytes);
-        let what =
-            format!("bandwidth of all its pairs in {kind}, {bytes} bytes, as a share of what is usual");
-        line(what, row.share, 1.0, "")
+        let seen = TestSeen::AllPairsAt { class: row.kind.to_owned(), bytes: row.bytes };
+        Evidence::new(seen, row.share, 1.0)
     }));
     let confidence = if slow.len() > 1 { CONFIRMED } else { ONE };
     let advice = match how.advice {
@@ -257,17 +251,8 @@ fn slow_host(host: &str, rows: &[Beside<'_>]) -> Option<(f64, Finding)> {
 /// The finding of a pair that nothing else explains.
 fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
     let how = signature(rows, None, &[]);
-    let mut evidence = vec![line(
-        format!(
-            "bandwidth of {} of {} results between the two, as a share of what is usual: {}",
-            how.slow,
-            rows.len(),
-            how.words
-        ),
-        how.share,
-        1.0,
-        "",
-    )];
+    let all = TestSeen::PairResults { slow: how.slow, results: rows.len(), pattern: how.words };
+    let mut evidence = vec![Evidence::new(all, how.share, 1.0)];
     evidence.extend(lines(&pair, rows.iter()));
     let worst = rows.iter().map(|row| row.share).fold(1.0, f64::min).max(f64::MIN_POSITIVE).ln();
     let confidence = if how.slow > 1 { CONFIRMED } else { ONE };
@@ -277,18 +262,11 @@ fn slow_pair(pair: [&str; 2], rows: &[Beside<'_>]) -> (f64, Finding) {
 
 fn lines<'a, 'b: 'a>(pair: &[&str; 2], rows: impl Iterator<Item = &'a Beside<'b>>) -> Vec<Evidence> {
     let one = |row: &Beside<'_>| {
-        let (kind, bytes) = (row.kind, row.bytes);
-        let what = format!(
-            "bandwidth between {} and {} in {kind}, {bytes} bytes, as a share of what is usual",
-            pair[0], pair[1]
-        );
-        line(what, row.share, 1.0, "")
+        let hosts = pair.map(str::to_owned);
+        let seen = TestSeen::PairAt { hosts, class: row.kind.to_owned(), bytes: row.bytes };
+        Evidence::new(seen, row.share, 1.0)
     };
     rows.filter(|row| row.slow).map(one).collect()
-}
-
-fn line(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
-    Evidence { table: "nccl-tests", what, value, expected, unit }
 }
 
 fn finding(

@@ -131,7 +131,7 @@ fn how_a_host_or_a_nic_is_slow_is_told_in_words() {
     }
     let found = slow_pairs(&tests, &Settings::default());
     assert_eq!(named(&tests), ["host-03"]);
-    let what = &found[0].evidence[0].what;
+    let what = &found[0].evidence[0].words();
     assert!(what.ends_with("at all sizes, in one kind of test only (all-to-all)"), "{what}");
     // A host whose bandwidth falls with size.
     let mut tests = Vec::new();
@@ -140,7 +140,7 @@ fn how_a_host_or_a_nic_is_slow_is_told_in_words() {
         tests.extend(of.into_iter().map(|test| PairTest { bytes: 1 << (20 + size), ..test }));
     }
     let found = slow_pairs(&tests, &Settings::default());
-    assert!(found[0].evidence[0].what.ends_with("falling with size"), "{:?}", found[0].evidence[0]);
+    assert!(found[0].evidence[0].words().ends_with("falling with size"), "{:?}", found[0].evidence[0]);
     assert_eq!(found[0].advice, FALLING);
     // A NIC that sends slowly, and one that receives slowly.
     for (sends, begins) in [(true, "host-04"), (false, "the others")] {
@@ -151,7 +151,8 @@ fn how_a_host_or_a_nic_is_slow_is_told_in_words() {
         let tests = both_ways(16, slow);
         let found = slow_pairs(&tests, &Settings::default());
         assert_eq!(named(&tests), ["host-04/mlx5_0"], "{sends}");
-        let lines: Vec<&str> = found[0].evidence.iter().map(|line| line.what.as_str()).collect();
+        let lines: Vec<String> = found[0].evidence.iter().map(Evidence::words).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert!(lines[0].starts_with("slow pairs with the NIC mlx5_0 of host host-04, of "), "{}", lines[0]);
         let ends = format!("half of what is usual, in one direction only (tests that begin at {begins})");
         assert!(lines[1].ends_with(&ends), "{}", lines[1]);
@@ -173,7 +174,7 @@ fn how_a_host_or_a_nic_is_slow_is_told_in_words() {
             test.slots = [format!("mlx5_{}", other % nics), String::new()];
         }
         let found = slow_pairs(&tests, &Settings::default());
-        let lines = found.iter().flat_map(|one| &one.evidence).map(|line| line.what.clone());
+        let lines = found.iter().flat_map(|one| &one.evidence).map(|line| line.words());
         (named(&tests), lines.filter(|what| what.contains("begin at host-04")).count())
     };
     assert_eq!(begins_at(0.5, 1.0, 1), (vec!["host-04/mlx5_0".to_owned()], 1));
@@ -191,7 +192,7 @@ fn a_host_that_many_slow_pairs_share_is_told_for_them_and_lone_pairs_are_told_as
     let lone = all_pairs(12, |a, b| if lone.contains(&(a, b)) { 0.5 } else { 1.0 });
     assert_eq!(named(&lone).len(), 6);
     let findings = slow_pairs(&lone, &Settings::default());
-    assert!(findings.iter().all(|one| one.evidence[0].what.ends_with("half of what is usual")));
+    assert!(findings.iter().all(|one| one.evidence[0].words().ends_with("half of what is usual")));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Buffers of switches: nearly full, or overflowing where others with the like load do not (Meta RoCE 6.3.2, 6.4.2).
 use std::collections::BTreeMap;
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
+use railtwin_records::seen::CounterSeen;
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::robust::spread;
 use crate::rules::limits::Limits;
-use crate::rules::place::{component_of_device, counted, device_of, suspects};
+use crate::rules::place::{component_of_device, device_of, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, Growth, component_of};
 
@@ -55,7 +56,7 @@ impl Detector for BufferAlarm {
             let Some(component) = device.or_else(|| component_of(context.directory, entity).cloned()) else {
                 continue;
             };
-            let what = format!("share of the buffer of {} in use at most", component.name());
+            let seen = CounterSeen::BufferShare { device: component.name().to_owned() };
             let finding = Finding {
                 at_ns: now_ns,
                 since: self.above.get(entity as usize).copied().unwrap_or_default(),
@@ -65,7 +66,7 @@ impl Detector for BufferAlarm {
                 confidence: 0.5,
                 severity: 0.0,
                 cost: None,
-                evidence: vec![counted(what, cell.value, context.settings.buffer_share, "")],
+                evidence: vec![Evidence::new(seen, cell.value, context.settings.buffer_share)],
                 advice: "lasting congestion and a switch that is set up wrongly look alike: see drops and load of \
                          its peers"
                     .to_owned(),
@@ -170,20 +171,11 @@ impl Detector for CongestionDrops {
             if count < PEERS || sums.drops <= bound {
                 continue;
             }
-            let name = component.name();
-            let mut evidence = vec![counted(
-                format!("packets that {name} dropped over its last two windows, beside {count} peers"),
-                sums.drops,
-                median,
-                "packets",
-            )];
+            let name = || component.name().to_owned();
+            let seen = CounterSeen::Drops { device: name(), peers: count };
+            let mut evidence = vec![Evidence::new(seen, sums.drops, median)];
             evidence.extend(sums.sent.map(|sent| {
-                counted(
-                    format!("bytes that {name} sent meanwhile, and the least of a peer that counts"),
-                    sent,
-                    ALIKE * sent,
-                    "B",
-                )
+                Evidence::new(CounterSeen::SentMeanwhile { device: name() }, sent, ALIKE * sent)
             }));
             let finding = Finding {
                 at_ns: now_ns,

@@ -1,13 +1,14 @@
 //! GPUs that say what is wrong with them: ECC, NVLink, Xid, a clock below that of their peers.
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::{CounterSeen, Period};
 use railtwin_records::{Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::robust::spread;
 use crate::rules::limits::Limits;
-use crate::rules::place::{counted, host_of, suspects};
+use crate::rules::place::{host_of, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, Growth, component_of, outliers};
 use crate::rules::xid::{Xid, xid_meaning};
@@ -113,8 +114,8 @@ impl Detector for GpuHealth {
             let Some(gpu) = component_of(directory, entity) else { continue };
             let mut found =
                 finding(now_ns, self.ecc.since(entity), FaultKind::GpuError, vec![(gpu.clone(), 1.0)], 0.9);
-            let what = format!("uncorrectable ECC errors of {} over its last two windows", gpu.name());
-            found.evidence.push(counted(what, grown, 0.0, "errors"));
+            let seen = CounterSeen::EccErrors { gpu: gpu.name().to_owned(), period: Period::TwoWindows };
+            found.evidence.push(Evidence::new(seen, grown, 0.0));
             self.told.tell(ECC, found, findings);
         }
         self.judge_nvlink(context, now_ns, findings);
@@ -134,8 +135,8 @@ impl GpuHealth {
         let floor = self.limits.nvlink_errors;
         for outlier in outliers(&self.nvlink, directory, floor, context.settings.deviations) {
             let Some(gpu) = component_of(directory, outlier.entity) else { continue };
-            let what = format!("NVLink errors of {} over its last two windows", gpu.name());
-            let row = counted(what, outlier.grown, outlier.expected, "errors");
+            let seen = CounterSeen::NvlinkErrors { gpu: gpu.name().to_owned(), period: Period::TwoWindows };
+            let row = Evidence::new(seen, outlier.grown, outlier.expected);
             let since = self.nvlink.since(outlier.entity);
             by_host.entry(host_of(directory, gpu)).or_default().push((gpu.clone(), since, row));
         }
@@ -186,8 +187,8 @@ impl GpuHealth {
                 found.confidence = found.confidence.min(0.5);
                 found.advice = "it was logged before telemetry began: see when".to_owned();
             }
-            let what = format!("Xid of {}: {}", gpu.name(), meaning.words());
-            found.evidence.push(counted(what, cell.value, 0.0, ""));
+            let (gpu, meaning) = (gpu.name().to_owned(), meaning.words());
+            found.evidence.push(Evidence::new(CounterSeen::Xid { gpu, number, meaning }, cell.value, 0.0));
             self.told.tell(XID + u64::from(number), found, findings);
         }
     }
@@ -244,11 +245,11 @@ impl GpuHealth {
             let weights = vec![(gpu.clone(), 1.0)];
             let mut found = finding(now_ns, self.low_since[row], FaultKind::SlowGpu, weights, confidence);
             found.severity = 1.0 - cell.value / median;
-            let what = format!("clock of {}, beside the median of all GPUs", gpu.name());
-            found.evidence.push(counted(what, cell.value, median, "MHz"));
+            let name = || gpu.name().to_owned();
+            found.evidence.push(Evidence::new(CounterSeen::Clock { gpu: name() }, cell.value, median));
             if let Some(celsius) = self.temperature.value(entity) {
-                let what = format!("temperature of {}", gpu.name());
-                found.evidence.push(counted(what, celsius, self.limits.hot_celsius, "°C"));
+                let seen = CounterSeen::Temperature { gpu: name() };
+                found.evidence.push(Evidence::new(seen, celsius, self.limits.hot_celsius));
             }
             if !hot {
                 found.advice =

@@ -1,6 +1,7 @@
 //! Delay of probes against its baseline, and the switch or link that added to it (Meta RoCE section 6.4.1: an image of
 //! a switch that took longer for every packet while no other metric moved).
-use railtwin_records::{Batch, Counter, FaultKind, Finding, Since, Syndrome};
+use railtwin_records::seen::ProbeSeen;
+use railtwin_records::{Batch, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -8,7 +9,6 @@ use crate::robust::{median, spread};
 use crate::rules::baseline::{BaselineStore, PathKey};
 use crate::rules::explain::{Crossing, confidence, crossings, explain};
 use crate::rules::limits::Limits;
-use crate::rules::place::probed;
 use crate::rules::told::Told;
 use crate::rules::track::Growth;
 
@@ -162,21 +162,18 @@ impl LatencyBaseline {
             let added_ns = median(&mut added).unwrap_or_default();
             let mut shares: Vec<f64> =
                 courses.iter().map(|(_, course)| excess(course) / course.median_ns.max(1.0)).collect();
-            let load = if loaded { "loaded" } else { "unloaded" };
-            let mut evidence = vec![probed(
-                format!("delay that {} {load} paths share, added to their baselines: median", courses.len()),
-                added_ns,
-                0.0,
-                "ns",
-            )];
+            let seen = ProbeSeen::SharedDelay { paths: courses.len(), loaded };
+            let mut evidence = vec![Evidence::new(seen, added_ns, 0.0)];
             for (flow, course) in courses.iter().take(ROWS) {
                 let info = &context.directory.flows[*flow];
-                let what = format!(
-                    "median {load} delay from {} to {} over source port {}, beside its baseline",
-                    info.source_nic, info.target_nic, info.source_port
-                );
+                let seen = ProbeSeen::PathDelay {
+                    from: info.source_nic.clone(),
+                    to: info.target_nic.clone(),
+                    source_port: info.source_port,
+                    loaded,
+                };
                 let center = course.baseline.map_or(0.0, |(center, _)| center);
-                evidence.push(probed(what, course.median_ns, center, "ns"));
+                evidence.push(Evidence::new(seen, course.median_ns, center));
             }
             let sure = confidence(&cause);
             let finding = Finding {

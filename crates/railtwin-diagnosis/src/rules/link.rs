@@ -2,12 +2,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::LinkId;
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
+use railtwin_records::seen::CounterSeen;
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::limits::Limits;
-use crate::rules::place::{Ports, component_of_device, counted, device_component, link_in, suspects};
+use crate::rules::place::{Ports, component_of_device, device_component, link_in, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, GaugeCell, Growth, component_of};
 
@@ -283,8 +284,8 @@ impl LinkState {
                 }
             }
             let mut finding = self.finding(context, worst, &entities, now_ns);
-            let what = format!("cables of {} in trouble, of those read", component.name());
-            finding.evidence.insert(0, counted(what, count as f64, read as f64, "cables"));
+            let seen = CounterSeen::ImpairedCables { device: component.name().to_owned() };
+            finding.evidence.insert(0, Evidence::new(seen, count as f64, read as f64));
             finding.suspects = suspects(vec![(component, 1.0)]);
             self.told.tell(worst as u64, finding, findings);
         }
@@ -343,14 +344,14 @@ impl LinkState {
         for &entity in entities.iter().take(8) {
             let name = component_of(context.directory, entity).map_or("", Component::name);
             if let Some(cell) = self.ends.at(entity) {
-                evidence.push(counted(format!("link of the port at {name} up"), cell.value, 1.0, ""));
+                evidence.push(Evidence::new(CounterSeen::LinkUp { port: name.to_owned() }, cell.value, 1.0));
                 if trouble == Trouble::Down {
                     since = since.earlier(cell.since);
                 }
             }
             if let Some(grown) = self.downs.of(entity).filter(|&grown| grown > 0.0) {
-                let what = format!("losses of link of the port at {name} over its last two windows");
-                evidence.push(counted(what, grown, 0.0, "losses"));
+                let seen = CounterSeen::LinkLosses { port: name.to_owned() };
+                evidence.push(Evidence::new(seen, grown, 0.0));
                 since = since.earlier(self.downs.since(entity));
             }
         }

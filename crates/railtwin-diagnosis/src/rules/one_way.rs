@@ -4,13 +4,14 @@
 //! NIC's firmware that leaves the signal unanswered goes on sending into a link that loses packets.
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::CounterSeen;
 use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::limits::Limits;
 use crate::rules::link::{Ends, Verdict};
-use crate::rules::place::{counted, link_component, link_in, suspects};
+use crate::rules::place::{link_component, link_in, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Growth, component_of, outliers};
 
@@ -74,10 +75,11 @@ impl Detector for OneWay {
                 },
                 evidence: Vec::new(),
             };
-            let what = format!("damaged packets that {name} received over its last two windows");
-            row.evidence.push(counted(what, outlier.grown, outlier.expected, "packets"));
+            let port = || name.to_owned();
+            let seen = CounterSeen::DamagedPackets { port: port() };
+            row.evidence.push(Evidence::new(seen, outlier.grown, outlier.expected));
             if let Some(up) = far_up {
-                row.evidence.push(counted(format!("link up at the far end of {name}"), up, up, ""));
+                row.evidence.push(Evidence::new(CounterSeen::FarLinkUp { port: port() }, up, up));
             }
             shown.insert(entity, row);
         }
@@ -89,7 +91,8 @@ impl Detector for OneWay {
             let since = self.ends.at(entity).map_or(Since::at(now_ns), |cell| cell.since);
             let row =
                 shown.entry(entity).or_insert_with(|| Shown { since, confidence: 0.9, ..Shown::default() });
-            row.evidence.push(counted(format!("link up at {name}, while its far end says up"), 0.0, 1.0, ""));
+            let seen = CounterSeen::LinkDownFarUp { port: name.to_owned() };
+            row.evidence.push(Evidence::new(seen, 0.0, 1.0));
             row.confidence = row.confidence.max(0.9);
         }
         for (&entity, row) in &shown {

@@ -1,12 +1,13 @@
 //! Pauses: ports that stand paused too long, and who pauses them (Meta RoCE sections 5.2.1 and 6.3.2).
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Syndrome};
+use railtwin_records::seen::CounterSeen;
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::limits::Limits;
-use crate::rules::place::{Ports, component_of_device, counted, device_of, is_switch, link_in, suspects};
+use crate::rules::place::{Ports, component_of_device, device_of, is_switch, link_in, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Growth, component_of};
 
@@ -251,14 +252,15 @@ impl Pauses {
     /// Adds what a port shows to a finding.
     fn add_port(&self, context: &Context<'_>, entity: u32, finding: &mut Finding) {
         let port = &self.ports[entity as usize];
-        let name = component_of(context.directory, entity).map_or("", Component::name);
+        let name = component_of(context.directory, entity).map_or("", Component::name).to_owned();
         if port.run_ns > context.settings.pause.ps() as f64 / 1e3 {
-            let what = format!("time without a break that the port at {name} stood paused");
-            finding.evidence.push(counted(what, port.run_ns, context.settings.pause.ps() as f64 / 1e3, "ns"));
+            let (seen, limit_ns) =
+                (CounterSeen::PausedRun { port: name }, context.settings.pause.ps() as f64 / 1e3);
+            finding.evidence.push(Evidence::new(seen, port.run_ns, limit_ns));
             finding.since = finding.since.earlier(port.run_since);
         } else {
-            let what = format!("share of time that the port at {name} stood paused");
-            finding.evidence.push(counted(what, port.share, context.settings.paused_share, ""));
+            let seen = CounterSeen::PausedShare { port: name };
+            finding.evidence.push(Evidence::new(seen, port.share, context.settings.paused_share));
             finding.since = finding.since.earlier(port.share_since);
         }
     }
@@ -301,8 +303,8 @@ impl Pauses {
             {
                 sends = Some(sends.unwrap_or(false) | (grown > 0.0));
                 let name = component_of(context.directory, entity).map_or("", Component::name);
-                let what = format!("pause frames that {name} sent over its last two windows");
-                finding.evidence.push(counted(what, grown, 0.0, "frames"));
+                let seen = CounterSeen::PauseFrames { port: name.to_owned() };
+                finding.evidence.push(Evidence::new(seen, grown, 0.0));
             }
         }
         match (nics, storm) {

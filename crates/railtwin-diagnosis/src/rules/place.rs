@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
-use railtwin_records::{Component, Directory, Evidence, Suspect};
+use railtwin_records::{Component, Directory, Suspect};
 
 use crate::context::Context;
 
@@ -115,7 +115,7 @@ impl Ports {
         self.at(link ^ 1)
     }
 
-    /// All links whose leaving port is counted, with its entity.
+    /// All links whose leaving port is with its entity.
     pub fn all(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.by_link.iter().map(|(&link, &entity)| (link, entity))
     }
@@ -132,14 +132,4 @@ pub fn suspects(weights: Vec<(Component, f64)>) -> Vec<Suspect> {
         joined.into_iter().map(|(component, weight)| Suspect { component, share: weight / sum }).collect();
     suspects.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.component.cmp(&b.component)));
     suspects
-}
-
-/// A row of evidence from counters.
-pub fn counted(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
-    Evidence { table: "counters", what, value, expected, unit }
-}
-
-/// A row of evidence from probes.
-pub fn probed(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
-    Evidence { table: "probes", what, value, expected, unit }
 }

@@ -1,6 +1,7 @@
 //! Processes that are gone, joined with what their GPU, host, NIC and peers show: why a job ended (C4 section II-C).
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_records::seen::{CounterSeen, Period};
 use railtwin_records::{
     Batch, Component, Counter, Directory, Evidence, FaultKind, Finding, FlowInfo, Since, Syndrome,
 };
@@ -9,9 +10,10 @@ use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::error_cause::{ErrorCause, ErrorEvidence, classify_error};
 use crate::rules::limits::Limits;
-use crate::rules::place::{Ports, counted, host_of, link_in, suspects};
+use crate::rules::place::{Ports, host_of, link_in, suspects};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, Growth, Outlier, component_of, outliers};
+use crate::rules::xid::{Xid, xid_meaning};
 
 /// Windows of [`Limits::window_ns`] over which signals join: a process dies within seconds of its cause, and peers time
 /// out tens of seconds later.
@@ -160,18 +162,18 @@ impl ErrorJoin {
         let nic = Component::Nic(format!("{}/nic-{}", host.name(), directory.ranks[rank as usize].nic));
         let mut rows = Vec::new();
         let process = directory.rank_component(rank);
-        rows.push(counted(format!("process of rank {} alive", process.name()), 0.0, 1.0, ""));
+        rows.push(Evidence::new(CounterSeen::ProcessAlive { process: process.name().to_owned() }, 0.0, 1.0));
         let mut found = ErrorEvidence { process_gone: Some(true), ..ErrorEvidence::default() };
         found.ecc_errors = self.grown(&self.ecc, &gpu);
         if found.ecc_errors > 0.0 {
-            let what = format!("uncorrectable ECC errors of {} lately", gpu.name());
-            rows.push(counted(what, found.ecc_errors, 0.0, "errors"));
+            let seen = CounterSeen::EccErrors { gpu: gpu.name().to_owned(), period: Period::Lately };
+            rows.push(Evidence::new(seen, found.ecc_errors, 0.0));
         }
         for outlier in &shared.nvlink {
             if component_of(directory, outlier.entity) == Some(&gpu) {
                 found.nvlink_errors = outlier.grown;
-                let what = format!("NVLink errors of {} lately", gpu.name());
-                rows.push(counted(what, outlier.grown, outlier.expected, "errors"));
+                let seen = CounterSeen::NvlinkErrors { gpu: gpu.name().to_owned(), period: Period::Lately };
+                rows.push(Evidence::new(seen, outlier.grown, outlier.expected));
             }
         }
         for &row in self.entities(&gpu) {
@@ -179,23 +181,25 @@ impl ErrorJoin {
             // A number that stood there from the first reading on may be of long ago.
             if cell.same < cell.readings && (1.0..1e6).contains(&cell.value) {
                 found.xid = cell.value as u32;
-                rows.push(counted(format!("Xid of {}, new", gpu.name()), cell.value, 0.0, ""));
+                let meaning = xid_meaning(found.xid).map_or("no meaning known", Xid::words);
+                let seen = CounterSeen::NewXid { gpu: gpu.name().to_owned(), number: found.xid, meaning };
+                rows.push(Evidence::new(seen, cell.value, 0.0));
             }
         }
         found.out_of_memory_kills = self.grown(&self.kills, &host);
         if found.out_of_memory_kills > 0.0 {
-            let what = format!("processes of {} killed for want of memory lately", host.name());
-            rows.push(counted(what, found.out_of_memory_kills, 0.0, "processes"));
+            let seen = CounterSeen::OutOfMemoryKills { host: host.name().to_owned() };
+            rows.push(Evidence::new(seen, found.out_of_memory_kills, 0.0));
         }
         found.link_down = self.entities(&nic).iter().any(|&port| self.is_cut(directory, port));
         if found.link_down {
-            rows.push(counted(format!("ports of {} that lost their link lately", nic.name()), 1.0, 0.0, ""));
+            rows.push(Evidence::new(CounterSeen::PortsLost { nic: nic.name().to_owned() }, 1.0, 0.0));
         }
         let (share, senders) = shared.timed_out(nic.name());
         found.timeouts_towards = share;
         if share > 0.0 {
-            let what = format!("share of the {senders} NICs that send to {} and time out", nic.name());
-            rows.push(counted(what, share, 0.0, ""));
+            let seen = CounterSeen::SendersTimedOut { nic: nic.name().to_owned(), senders };
+            rows.push(Evidence::new(seen, share, 0.0));
         }
         (found, rows)
     }
@@ -410,8 +414,8 @@ impl ErrorJoin {
             }
             let since = self.kills.since(entity);
             let mut finding = self.finding(now_ns, since, FaultKind::Crash, vec![(host.clone(), 1.0)]);
-            let what = format!("processes of {} killed for want of memory lately", host.name());
-            finding.evidence = vec![counted(what, grown, 0.0, "processes")];
+            let seen = CounterSeen::OutOfMemoryKills { host: host.name().to_owned() };
+            finding.evidence = vec![Evidence::new(seen, grown, 0.0)];
             finding.confidence = 0.6;
             finding.severity = 0.0;
             finding.advice = "no rank is known to be gone: see which process it was".to_owned();
@@ -458,10 +462,10 @@ impl ErrorJoin {
             let mut finding = self.finding(now_ns, self.timeouts_since(now_ns), FaultKind::Down, weights);
             finding.syndrome = Syndrome::Counter;
             finding.confidence = confidence;
-            let what = format!("share of the {senders} NICs that send to {} and time out", nic.name());
+            let name = || nic.name().to_owned();
             finding.evidence = vec![
-                counted(format!("link of a port of {} lost lately", nic.name()), 1.0, 0.0, ""),
-                counted(what, share, 0.0, ""),
+                Evidence::new(CounterSeen::PortLost { nic: name() }, 1.0, 0.0),
+                Evidence::new(CounterSeen::SendersTimedOut { nic: name(), senders }, share, 0.0),
             ];
             self.told.tell(CUT_OFF, finding, findings);
         }

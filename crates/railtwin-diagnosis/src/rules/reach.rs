@@ -1,11 +1,12 @@
 //! The mesh of probes: who reaches whom, and what those that do not get through share (Meta RoCE section 6.3.2).
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::seen::{CounterSeen, ProbeSeen};
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::explain::{Crossing, confidence, crossings, explain};
 use crate::rules::limits::Limits;
-use crate::rules::place::{counted, link_component, link_in, probed};
+use crate::rules::place::{link_component, link_in};
 use crate::rules::told::Told;
 use crate::rules::track::{Gauge, component_of};
 
@@ -150,12 +151,13 @@ impl Reachability {
             for &flow in flows.iter().take(ROWS) {
                 let info = &context.directory.flows[flow];
                 let (sent, lost) = self.paths[flow].sums();
-                let mut what =
-                    format!("share of {sent} probes lost from {} to {}", info.source_nic, info.target_nic);
-                if info.source_port > 0 {
-                    what.push_str(&format!(" over source port {}", info.source_port));
-                }
-                evidence.push(probed(what, f64::from(lost) / f64::from(sent.max(1)), 0.0, ""));
+                let seen = ProbeSeen::Lost {
+                    from: info.source_nic.clone(),
+                    to: info.target_nic.clone(),
+                    source_port: Some(info.source_port).filter(|port| *port > 0),
+                    sent: u64::from(sent),
+                };
+                evidence.push(Evidence::new(seen, f64::from(lost) / f64::from(sent.max(1)), 0.0));
             }
             let mut finding = Finding {
                 at_ns: now_ns,
@@ -184,12 +186,7 @@ impl Reachability {
     }
 
     /// Whether all ends of suspected links that are read say up, with rows that say so.
-    fn says_up(
-        &self,
-        context: &Context<'_>,
-        suspected: &[Suspect],
-        evidence: &mut Vec<railtwin_records::Evidence>,
-    ) -> bool {
+    fn says_up(&self, context: &Context<'_>, suspected: &[Suspect], evidence: &mut Vec<Evidence>) -> bool {
         let mut up = None;
         for (entity, cell) in self.up.all() {
             let Some(info) = context.directory.entities.get(entity as usize) else { continue };
@@ -202,7 +199,7 @@ impl Reachability {
             if suspected.iter().any(|suspect| named.contains(&suspect.component)) {
                 up = Some(up.unwrap_or(true) && cell.value != 0.0);
                 let name = component_of(context.directory, entity).map_or("", Component::name);
-                evidence.push(counted(format!("link of the port at {name} up"), cell.value, 1.0, ""));
+                evidence.push(Evidence::new(CounterSeen::LinkUp { port: name.to_owned() }, cell.value, 1.0));
             }
         }
         up == Some(true)

@@ -1,6 +1,7 @@
 //! Ranks that hand different numbers of bytes to one collective: a bug of the job (C4 section II-C).
 use std::collections::BTreeSet;
 
+use railtwin_records::seen::OperationSeen;
 use railtwin_records::{
     Batch, Component, Directory, Evidence, FaultKind, Finding, OperationShape, Since, Syndrome,
 };
@@ -130,18 +131,13 @@ impl Detector for SizeMismatch {
                 weights.push((Component::Job(job.clone()), 1.0));
             }
             let bytes = |shape: u32| directory.shapes[shape as usize].bytes as f64;
-            let what = format!(
-                "bytes that {} of the ranks heard so far bring to operation {sequence} of communicator {}, beside \
-                 those of {}",
-                odd.1, info.name, common.1
-            );
-            let evidence = Evidence {
-                table: "operations",
-                what,
-                value: bytes(odd.0),
-                expected: bytes(common.0),
-                unit: "B",
+            let seen = OperationSeen::OtherBytes {
+                ranks: odd.1 as usize,
+                others: common.1 as usize,
+                sequence: u64::from(sequence),
+                communicator: info.name.clone(),
             };
+            let evidence = Evidence::new(seen, bytes(odd.0), bytes(common.0));
             let finding = Finding {
                 at_ns: now_ns,
                 since: kept.since,

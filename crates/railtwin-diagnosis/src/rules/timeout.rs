@@ -1,4 +1,5 @@
 //! The baseline that most clusters have: a job is killed when nothing ended for half an hour (C4 section IV-B1).
+use railtwin_records::seen::OperationSeen;
 use railtwin_records::{Batch, Evidence, FaultKind, Finding, NOT_YET, Since, Syndrome};
 
 use crate::context::Context;
@@ -83,7 +84,7 @@ impl Detector for ElasticTimeout {
                 continue;
             }
             job.told = true;
-            let what = format!("time since an operation of job {} ended", context.directory.jobs[row]);
+            let seen = OperationSeen::SinceLast { job: context.directory.jobs[row].clone() };
             findings.push(Finding {
                 at_ns: now_ns,
                 since: Since::between(job.begun_ns, job.rest_ns),
@@ -93,13 +94,7 @@ impl Detector for ElasticTimeout {
                 confidence: 0.9,
                 severity: 1.0,
                 cost: None,
-                evidence: vec![Evidence {
-                    table: "operations",
-                    what,
-                    value: still_ns as f64,
-                    expected: self.limits.elastic_ns as f64,
-                    unit: "ns",
-                }],
+                evidence: vec![Evidence::new(seen, still_ns as f64, self.limits.elastic_ns as f64)],
                 advice: "the job stands still; this timer does not know why".to_owned(),
             });
         }

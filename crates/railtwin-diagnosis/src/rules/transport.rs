@@ -2,13 +2,14 @@
 //! ACK timeouts at the sender. Losses of link, the third of them, are [`crate::rules::LinkState`]'s.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_records::{Batch, Component, Counter, FaultKind, Finding, FlowInfo, Since, Syndrome};
+use railtwin_records::seen::{CounterSeen, TransportSide};
+use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, FlowInfo, Since, Syndrome};
 
 use crate::context::Context;
 use crate::detector::Detector;
 use crate::rules::explain::{Crossing, confidence, crossings, explain};
 use crate::rules::limits::Limits;
-use crate::rules::place::{counted, suspects};
+use crate::rules::place::suspects;
 use crate::rules::told::Told;
 use crate::rules::track::{Growth, Outlier, component_of, outliers};
 
@@ -39,10 +40,16 @@ impl JobCounters {
     }
 
     /// Judges one counter.
-    fn judge_one(&mut self, context: &Context<'_>, side: Side, now_ns: u64, findings: &mut Vec<Finding>) {
+    fn judge_one(
+        &mut self,
+        context: &Context<'_>,
+        side: TransportSide,
+        now_ns: u64,
+        findings: &mut Vec<Finding>,
+    ) {
         let (growth, floor) = match side {
-            Side::Receiver => (&self.out_of_sequence, self.limits.out_of_sequence),
-            Side::Sender => (&self.ack_timeouts, self.limits.ack_timeouts),
+            TransportSide::Receiver => (&self.out_of_sequence, self.limits.out_of_sequence),
+            TransportSide::Sender => (&self.ack_timeouts, self.limits.ack_timeouts),
         };
         let hit = outliers(growth, context.directory, floor, context.settings.deviations);
         let rows: Vec<u32> = hit.iter().map(|outlier| outlier.entity).collect();
@@ -87,7 +94,7 @@ impl JobCounters {
                 at_ns: now_ns,
                 since: Since::earliest(covered.iter().map(|o| growth.since(o.entity)), now_ns),
                 syndrome: Syndrome::Counter,
-                faults: side.faults(),
+                faults: faults(side),
                 confidence: if known { confidence(&cause) } else { 0.6 },
                 suspects: cause.suspects,
                 severity: 0.0,
@@ -97,15 +104,15 @@ impl JobCounters {
             };
             for outlier in covered.iter().take(ROWS) {
                 let nic = name(outlier.entity).unwrap_or_default();
-                let what = format!("{} at {nic} over its last two windows", side.words());
-                finding.evidence.push(counted(what, outlier.grown, outlier.expected, side.unit()));
+                let seen = CounterSeen::TransportErrors { nic: nic.to_owned(), side };
+                finding.evidence.push(Evidence::new(seen, outlier.grown, outlier.expected));
             }
             if finding.suspects.is_empty() {
                 let named = covered.iter().filter_map(|o| component_of(context.directory, o.entity));
                 finding.suspects = suspects(named.map(|component| (component.clone(), 1.0)).collect());
             }
             if finding.suspects.len() > 1 {
-                finding.advice = side.advice().to_owned();
+                finding.advice = advice(side).to_owned();
             } else if !known {
                 finding.advice =
                     "paths are not known: with the fabric, links upstream can be named".to_owned();
@@ -133,8 +140,8 @@ impl Detector for JobCounters {
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
-        self.judge_one(context, Side::Receiver, now_ns, findings);
-        self.judge_one(context, Side::Sender, now_ns, findings);
+        self.judge_one(context, TransportSide::Receiver, now_ns, findings);
+        self.judge_one(context, TransportSide::Sender, now_ns, findings);
         if self.hit.iter().any(|(rows, _)| !rows.is_empty()) {
             self.told.lasts(now_ns);
         }
@@ -142,55 +149,33 @@ impl Detector for JobCounters {
     }
 }
 
-/// Where a counter counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// Out-of-sequence packets: what was lost was lost upstream of the NIC that counts.
-    Receiver,
-    /// ACK timeouts: a packet was lost on the way out, or its acknowledgement on the way back.
-    Sender,
+/// Faults that errors at this end look like.
+fn faults(side: TransportSide) -> Vec<FaultKind> {
+    match side {
+        // Packets were lost upstream of the NIC that counts.
+        TransportSide::Receiver => vec![FaultKind::Lossy],
+        // A packet was lost on the way out, or its acknowledgement on the way back.
+        TransportSide::Sender => vec![FaultKind::Lossy, FaultKind::Down],
+    }
 }
 
-impl Side {
-    fn faults(self) -> Vec<FaultKind> {
-        match self {
-            Self::Receiver => vec![FaultKind::Lossy],
-            Self::Sender => vec![FaultKind::Lossy, FaultKind::Down],
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Receiver => "out-of-sequence packets",
-            Self::Sender => "local ACK timeouts",
-        }
-    }
-
-    const fn unit(self) -> &'static str {
-        match self {
-            Self::Receiver => "packets",
-            Self::Sender => "timeouts",
-        }
-    }
-
-    const fn advice(self) -> &'static str {
-        match self {
-            Self::Receiver => "probe over single paths into the NIC, and read receive errors along them",
-            Self::Sender => {
-                "probe in both directions over single paths: loss of packets and of acknowledgements look alike"
-            }
+const fn advice(side: TransportSide) -> &'static str {
+    match side {
+        TransportSide::Receiver => "probe over single paths into the NIC, and read receive errors along them",
+        TransportSide::Sender => {
+            "probe in both directions over single paths: loss of packets and of acknowledgements look alike"
         }
     }
 }
 
 /// Flows by the NIC that counts for them.
-fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<&'a FlowInfo>> {
+fn flows_by_nic<'a>(context: &Context<'a>, side: TransportSide) -> BTreeMap<&'a str, Vec<&'a FlowInfo>> {
     let mut by_nic: BTreeMap<&str, Vec<&FlowInfo>> = BTreeMap::new();
     // What only probes take carries nothing that a NIC would count.
     for flow in context.directory.flows.iter().filter(|flow| !flow.is_probe()) {
         let nic = match side {
-            Side::Receiver => &flow.target_nic,
-            Side::Sender => &flow.source_nic,
+            TransportSide::Receiver => &flow.target_nic,
+            TransportSide::Sender => &flow.source_nic,
         };
         by_nic.entry(nic).or_default().push(flow);
     }
@@ -201,14 +186,19 @@ fn flows_by_nic<'a>(context: &Context<'a>, side: Side) -> BTreeMap<&'a str, Vec<
 ///
 /// What a NIC receives cannot be hurt by the other direction of its cables. Of what it sends the acknowledgements come
 /// back over links that are not known, so besides links their cables stand for both directions.
-fn crossed<'a>(context: &Context<'a>, side: Side, nic: &'a str, flows: &[&'a FlowInfo]) -> Vec<Crossing<'a>> {
+fn crossed<'a>(
+    context: &Context<'a>,
+    side: TransportSide,
+    nic: &'a str,
+    flows: &[&'a FlowInfo],
+) -> Vec<Crossing<'a>> {
     let mut all: Vec<Crossing<'a>> = flows.iter().flat_map(|flow| crossings(context, flow)).collect();
-    if side == Side::Receiver {
+    if side == TransportSide::Receiver {
         all.retain(|crossing| !matches!(crossing, Crossing::Cable(_) | Crossing::Nic(_)));
     }
     all.push(match side {
-        Side::Receiver => Crossing::NicIn(nic),
-        Side::Sender => Crossing::NicOut(nic),
+        TransportSide::Receiver => Crossing::NicIn(nic),
+        TransportSide::Sender => Crossing::NicOut(nic),
     });
     all.sort_unstable();
     all.dedup();

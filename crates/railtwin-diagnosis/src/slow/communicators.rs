@@ -4,7 +4,8 @@
 //! The last rank to come waits for nobody: its duration is what the transfer takes.
 use std::collections::BTreeMap;
 
-use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::seen::OperationSeen;
+use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Seen, Since, Suspect, Syndrome};
 
 use crate::context::Context;
 use crate::robust::spread;
@@ -28,8 +29,6 @@ const NAMED: usize = 4;
 const WORSE: f32 = 1.5;
 /// Slow communicators that a finding names, the slowest first.
 const LISTED: usize = 8;
-/// How evidence of a slow communicator begins; its axis, `communicator` and its name follow.
-const LAST_TO_COME: &str = "duration of the last rank to come, ";
 /// Share of the time from operation to operation below which slowness does not matter.
 const MATTERS: f64 = 0.01;
 
@@ -372,28 +371,17 @@ impl Communicators {
         };
         let listed = worst.iter().take(LISTED).map(|row| {
             let (usual, excess) = (f64::from(state(row).usual_ns), f64::from(state(row).excess_ns));
-            Evidence {
-                table: "operations",
-                what: format!("{LAST_TO_COME}{} communicator {}", info(row).axis, info(row).name),
-                value: (usual + excess) / 1e3,
-                expected: usual / 1e3,
-                unit: "us",
-            }
+            let (axis, communicator) = (info(row).axis.clone(), info(row).name.clone());
+            let seen = OperationSeen::LastToCome { axis, communicator };
+            Evidence::new(seen, (usual + excess) / 1e3, usual / 1e3)
         });
         let of_job = |row: usize| context.directory.communicators[row].job == first.job;
         let others = self.states.iter().enumerate();
         let sound = others.filter(|(row, state)| state.measured && !state.slow && of_job(*row)).count();
-        let count = |value: usize, what: &str| Evidence {
-            table: "operations",
-            what: what.into(),
-            value: value as f64,
-            expected: 0.0,
-            unit: "communicators",
-        };
         let mut evidence: Vec<Evidence> = listed.collect();
-        evidence.push(count(rows.len(), "communicators that are slow by the same cause"));
+        evidence.push(Evidence::new(OperationSeen::SlowCommunicators {}, rows.len() as f64, 0.0));
         if sound > 0 {
-            evidence.push(count(sound, "communicators of the job that are not slow"));
+            evidence.push(Evidence::new(OperationSeen::SoundCommunicators {}, sound as f64, 0.0));
         }
         Finding {
             at_ns: now_ns,
@@ -425,12 +413,14 @@ pub fn unplaced(directory: &Directory, finding: &Finding) -> Vec<u32> {
     if finding.syndrome != Syndrome::CommunicationSlow || !finding.suspects.is_empty() {
         return Vec::new();
     }
-    let named = finding.evidence.iter().filter_map(|row| row.what.strip_prefix(LAST_TO_COME));
-    let row_of = |(axis, name): (&str, &str)| {
+    let row_of = |line: &Evidence| {
+        let Seen::Operation(OperationSeen::LastToCome { axis, communicator }) = &line.seen else {
+            return None;
+        };
         let known = directory.communicators.iter();
-        known.zip(0..).find(|(info, _)| info.axis == axis && info.name == name).map(|(_, row)| row)
+        known.zip(0..).find(|(info, _)| info.axis == *axis && info.name == *communicator).map(|(_, row)| row)
     };
-    named.filter_map(|words| words.split_once(" communicator ")).filter_map(row_of).collect()
+    finding.evidence.iter().filter_map(row_of).collect()
 }
 
 /// NICs and hosts that a communicator's messages cross; none of one within a host.

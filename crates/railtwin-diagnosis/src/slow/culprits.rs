@@ -1,6 +1,7 @@
 //! From late members to culprits: roots of several communicators joined into a rank, a host, or storage.
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::{MessageSeen, OperationSeen, RankPlace};
 use railtwin_records::{Component, Counter, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
@@ -213,50 +214,32 @@ fn finding(
         .max_by(|a, b| a.share().total_cmp(&b.share()))
         .expect("a culprit is late somewhere");
     let info = &directory.communicators[worst.communicator as usize];
-    let place = format!(
-        "{} in the {} communicator {}",
-        directory.rank_component(worst.rank).name(),
-        info.axis,
-        info.name
-    );
+    let place = || RankPlace {
+        rank: directory.rank_component(worst.rank).name().to_owned(),
+        axis: info.axis.clone(),
+        communicator: info.name.clone(),
+    };
     let mut evidence = vec![
-        Evidence {
-            table: "operations",
-            what: format!("own time before an operation, {place}, mean of the last windows"),
-            value: (worst.own_ns + worst.excess_ns) / 1e3,
-            expected: worst.own_ns / 1e3,
-            unit: "us",
-        },
-        Evidence {
-            table: "operations",
-            what: format!("least excess that is no chance, {place}"),
-            value: worst.excess_ns / 1e3,
-            expected: worst.floor_ns / 1e3,
-            unit: "us",
-        },
+        Evidence::new(
+            OperationSeen::OwnTime { place: place() },
+            (worst.own_ns + worst.excess_ns) / 1e3,
+            worst.own_ns / 1e3,
+        ),
+        Evidence::new(
+            OperationSeen::LeastExcess { place: place() },
+            worst.excess_ns / 1e3,
+            worst.floor_ns / 1e3,
+        ),
     ];
     let separation = worst.excess_ns / worst.floor_ns.max(1.0);
     let mut confidence: f64 = 1.0 - 0.5 * (-(separation - 1.0).max(0.0)).exp();
     if let Some(interval) = worst.interval {
-        evidence.push(Evidence {
-            table: "operations",
-            what: format!("operations from stall to stall, {place}"),
-            value: f64::from(interval),
-            expected: 0.0,
-            unit: "operations",
-        });
+        let seen = OperationSeen::StallInterval { place: place() };
+        evidence.push(Evidence::new(seen, f64::from(interval), 0.0));
     }
     if let Some(link) = chain.link(members.slots(worst.communicator), worst.slot) {
-        evidence.push(Evidence {
-            table: "messages",
-            what: format!(
-                "wait of {place}; {}",
-                if link.root { "the least, and its successor waits first" } else { "its peers'" }
-            ),
-            value: link.waited_ns / 1e3,
-            expected: link.peers_ns / 1e3,
-            unit: "us",
-        });
+        let seen = MessageSeen::Wait { place: place(), is_root: link.root };
+        evidence.push(Evidence::new(seen, link.waited_ns / 1e3, link.peers_ns / 1e3));
         if link.root {
             confidence = 1.0 - (1.0 - confidence) / 2.0;
         }

@@ -1,4 +1,5 @@
 //! What slows all ranks of a job alike: peers show nothing, only the job's own past does. Storage, or the job itself.
+use railtwin_records::seen::OperationSeen;
 use railtwin_records::{Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use crate::context::Context;
@@ -141,7 +142,7 @@ impl Everyone {
     /// Findings of jobs that are slow as a whole and not told yet.
     pub fn tell(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
         for watch in &mut self.watches {
-            let Some((value, expected, what)) = watch.found else {
+            let Some((value, expected, measure)) = watch.found else {
                 watch.told &= watch.quiet < QUIET;
                 continue;
             };
@@ -161,13 +162,11 @@ impl Everyone {
                 confidence: 0.6,
                 severity: watch.share.clamp(0.0, 1.0),
                 cost: None,
-                evidence: vec![Evidence {
-                    table: "operations",
-                    what: format!("{what} of job {job}"),
-                    value: value / 1e3,
-                    expected: expected / 1e3,
-                    unit: "us",
-                }],
+                evidence: vec![Evidence::new(
+                    OperationSeen::JobWide { job, measure },
+                    value / 1e3,
+                    expected / 1e3,
+                )],
                 advice: "all ranks are late alike: storage's own latency, and what the job does then, tell the cause"
                     .into(),
             });

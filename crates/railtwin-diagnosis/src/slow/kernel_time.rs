@@ -1,4 +1,5 @@
 //! The baseline beside our own: ranks ordered by the time that their kernels take, and how far averages hide one.
+use railtwin_records::seen::OperationSeen;
 use railtwin_records::{Batch, Evidence, Finding, NOT_YET, Since, Suspect, Syndrome};
 
 use crate::context::Context;
@@ -49,13 +50,11 @@ impl KernelTime {
                     confidence: 0.5,
                     severity: ((mean - means[least]) / mean.max(1.0)).clamp(0.0, 1.0),
                     cost: None,
-                    evidence: vec![Evidence {
-                        table: "operations",
-                        what: "mean kernel time of the rank beside that of all".into(),
-                        value: means[least] / 1e3,
-                        expected: mean / 1e3,
-                        unit: "us",
-                    }],
+                    evidence: vec![Evidence::new(
+                        OperationSeen::KernelTime {},
+                        means[least] / 1e3,
+                        mean / 1e3,
+                    )],
                     advice: String::new(),
                 });
             }

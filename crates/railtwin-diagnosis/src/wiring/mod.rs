@@ -9,6 +9,7 @@ mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_records::seen::NeighborSeen;
 use railtwin_records::{
     Batch, Component, Evidence, FaultKind, Finding, NeighborInfo, Since, Suspect, Syndrome,
 };
@@ -57,7 +58,7 @@ fn several(all: &[NeighborInfo], heard: &BTreeMap<&str, &NeighborInfo>) -> Optio
 }
 
 /// A finding on the cables of a component.
-fn finding(component: Component, what: String, confidence: f64, advice: String) -> Finding {
+fn finding(component: Component, seen: NeighborSeen, confidence: f64, advice: String) -> Finding {
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -68,7 +69,7 @@ fn finding(component: Component, what: String, confidence: f64, advice: String) 
         // What a cable costs depends on what is sent over it, which neighbors do not tell.
         severity: 0.0,
         cost: None,
-        evidence: vec![Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "cables" }],
+        evidence: vec![Evidence::new(seen, 1.0, 0.0)],
         advice,
     }
 }

@@ -6,6 +6,7 @@
 //! agree on nine tenths of what their ports hear: without a convention a few agree by chance.
 use std::collections::BTreeMap;
 
+use railtwin_records::seen::NeighborSeen;
 use railtwin_records::{Component, NeighborInfo};
 
 use super::{Wiring, confidence, finding};
@@ -64,15 +65,12 @@ pub(super) fn judge(heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
             .filter(|_| is_rule)
             .filter_map(|(&port, &hears)| astray(port, hears, &like))
             .collect();
-        let say = |one: &Astray<'_>| {
-            format!(
-                "{host}/{} hears {} where that port of {} of {} hosts of its like hears {}",
-                one.port,
-                one.hears,
-                one.agree,
-                one.agree + one.others,
-                one.should
-            )
+        let say = |one: &Astray<'_>| NeighborSeen::NotAsPeers {
+            port: format!("{host}/{}", one.port),
+            hears: one.hears.to_string(),
+            agree: one.agree,
+            peers: one.agree + one.others,
+            usual: one.should.to_string(),
         };
         // All ports at once, or most of them among each other, are more likely named in another order than plugged in
         // wrongly, cable by cable: a port of another kind, as for management, keeps its name.

@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::Fabric;
+use railtwin_records::seen::NeighborSeen;
 use railtwin_records::{Component, NeighborInfo};
 
 use super::{Wiring, confidence, finding};
@@ -118,8 +119,12 @@ impl Plan {
                 }
                 None => format!("plug the cable at {} in at {should}", one.port),
             };
-            let what = format!("{} hears {at} where the plan has {should}", one.port);
-            told.findings.push(finding(Component::Cable(one.port.to_owned()), what, one.confidence, advice));
+            let seen = NeighborSeen::NotAsPlanned {
+                port: one.port.to_owned(),
+                hears: at.to_string(),
+                planned: should.to_string(),
+            };
+            told.findings.push(finding(Component::Cable(one.port.to_owned()), seen, one.confidence, advice));
         }
         let strange: Vec<&str> = {
             let names =

@@ -369,7 +369,7 @@ fn few_that_are_blind_stand_alone_and_many_are_watchdogs_that_lag() {
 /// Ranks of a finding that says that several have not begun what the others have.
 fn not_begun(findings: &[Finding]) -> Option<BTreeSet<u32>> {
     let says = |finding: &&Finding| {
-        finding.evidence.iter().any(|line| line.what.starts_with("ranks that have put on their streams"))
+        finding.evidence.iter().any(|line| line.words().starts_with("ranks that have put on their streams"))
     };
     findings.iter().find(says).map(|finding| told(std::slice::from_ref(finding)))
 }

@@ -231,7 +231,7 @@ fn a_nic_without_link_that_all_time_out_towards_is_a_dead_cable() {
     let cable = Component::Cable("host-5/nic-0:port-0".into());
     assert_eq!(named(&found[0]), [cable, Component::Nic("host-5/nic-0".into())]);
     assert_eq!(found[0].faults, [FaultKind::Down]);
-    assert!(found[0].evidence.iter().any(|row| row.value == 1.0 && row.what.contains("15 NICs")));
+    assert!(found[0].evidence.iter().any(|row| row.value == 1.0 && row.words().contains("15 NICs")));
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub fn telemetry_of_flight_recorder(job: &str, dumps: &[FlightRecorderDump]) -> 
     if seen < told {
         notes.push(format!("dumps of {seen} of {told} ranks were given: nothing is known of the others"));
     }
-    Telemetry { directory, batch, times: Times::Observed, notes, ..Telemetry::default() }
+    Telemetry { directory, batch, times: Times::Observed, notes: super::texts(notes), ..Telemetry::default() }
 }
 
 impl FlightEntry {

@@ -421,7 +421,7 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
         notes.push(format!("communicator {name}: {seen} of {ranks} ranks logged operations of it"));
     }
     let (directory, batch) = builder.finish();
-    Telemetry { directory, batch, times, notes, partial, ..Telemetry::default() }
+    Telemetry { directory, batch, times, notes: super::texts(notes), partial, ..Telemetry::default() }
 }
 
 fn process(record: &InspectorRecord) -> Process {

@@ -384,7 +384,14 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
              that their order does not number them"
         ));
     }
-    Telemetry { directory, batch, times: Times::Kernels, notes, partial, ..Telemetry::default() }
+    Telemetry {
+        directory,
+        batch,
+        times: Times::Kernels,
+        notes: super::texts(notes),
+        partial,
+        ..Telemetry::default()
+    }
 }
 
 /// The group of a kernel; where none is told its stream stands for it.

@@ -174,8 +174,14 @@ pub fn megatron_trace(source_name: &str, job: &str, table: &Table) -> Result<Meg
     if alone > 0 {
         notes.push(format!("{alone} operations left out: their communicators have one rank"));
     }
-    let telemetry =
-        Telemetry { directory, batch, times: Times::Kernels, notes, skipped, ..Telemetry::default() };
+    let telemetry = Telemetry {
+        directory,
+        batch,
+        times: Times::Kernels,
+        notes: super::texts(notes),
+        skipped,
+        ..Telemetry::default()
+    };
     let (kinds, operations) = operations(&rows, &positions, stages);
     Ok(MegatronTrace { telemetry, kinds, operations })
 }
@@ -305,7 +311,7 @@ fn rows<'a>(source_name: &str, table: &'a Table) -> Result<(Vec<Row<'a>>, Skippe
     let column = |name: &str| {
         table.column(name).ok_or_else(|| {
             let has: Vec<_> = table.columns.iter().map(|column| column.name.as_str()).collect();
-            error(format!("has no column {name}"), &format!("its columns are {}", has.join(", ")))
+            error(format!("has no column {name}"), &format!("its columns are {}", has.join(", "))).foreign()
         })
     };
     let value = |name: &'static str, row: usize| -> Result<f64, FormatError> {

@@ -9,7 +9,7 @@ use super::pair_probe::{name_addresses, pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
 use super::{
     ClusterLog, ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace,
-    NcclTest, PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
+    NcclTest, Note, PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
     telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
@@ -22,8 +22,8 @@ pub struct FileNotes {
     pub format: Format,
     /// What it held, in a few words.
     pub held: String,
-    /// What was left out and why.
-    pub notes: Vec<String>,
+    /// Notes on what was left out and why.
+    pub notes: Vec<Note>,
     /// Records that are wrong.
     pub skipped: Skipped,
 }

@@ -60,6 +60,7 @@ mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nic_counters;
 mod node_exporter;
+mod note;
 mod pair_probe;
 mod perftest;
 mod perftest_hosts;
@@ -108,7 +109,9 @@ pub use nccl_tests::{
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
 pub use node_exporter::parse_node_exporter;
-pub use pair_probe::{NAMELESS_RUNS, PairProbe, ProbeEnd};
+pub use note::Note;
+use note::texts;
+pub use pair_probe::{PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
 pub use perftest_json::parse_perftest_json;
 pub use probe_table::parse_probe_table;
@@ -145,8 +148,8 @@ pub struct Telemetry {
     pub batch: Batch,
     /// What times of operations are worth.
     pub times: Times,
-    /// What a reader should know: what was left out and why.
-    pub notes: Vec<String>,
+    /// Notes on what was left out and why.
+    pub notes: Vec<Note>,
     /// Names of communicators of which some ranks logged nothing, or may have: how late the last one was is not known.
     pub partial: BTreeSet<String>,
     /// What is wrong in them.
@@ -186,8 +189,8 @@ pub struct Imported {
     pub content: Content,
     /// What lines of NCCL, of PyTorch's watchdog and of a kernel say between the others.
     pub log: Option<Box<ClusterLog>>,
-    /// What was left out and why.
-    pub notes: Vec<String>,
+    /// Notes on what was left out and why.
+    pub notes: Vec<Note>,
     /// What is wrong in it.
     pub skipped: Skipped,
 }
@@ -245,7 +248,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
     };
     let mut notes = Vec::new();
     let mut skipped = Skipped::default();
-    let mut counters = |mut telemetry: Telemetry, notes: &mut Vec<String>| {
+    let mut counters = |mut telemetry: Telemetry, notes: &mut Vec<Note>| {
         notes.append(&mut telemetry.notes);
         skipped = std::mem::take(&mut telemetry.skipped);
         Content::Counters(Box::new(telemetry))
@@ -253,7 +256,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
     let content = match format {
         Format::NcclInspector => {
             let mut dump = InspectorDump::parse(source_name, bytes)?;
-            (notes, skipped) = (std::mem::take(&mut dump.notes), std::mem::take(&mut dump.skipped));
+            (notes, skipped) = (texts(std::mem::take(&mut dump.notes)), std::mem::take(&mut dump.skipped));
             Content::Inspector(dump)
         }
         Format::NcclRas => {
@@ -263,69 +266,70 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         }
         Format::FlightRecorder => {
             let mut dump = FlightRecorderDump::parse(source_name, bytes, hints.rank)?;
-            (notes, skipped) = (std::mem::take(&mut dump.notes), std::mem::take(&mut dump.skipped));
+            (notes, skipped) = (texts(std::mem::take(&mut dump.notes)), std::mem::take(&mut dump.skipped));
             Content::FlightRecorder(dump)
         }
         Format::Pickle => return Err(flight_recorder::refused_pickle(source_name, bytes)),
         Format::NcclTestsLog => {
             let log = parse_nccl_tests_log(source_name, bytes)?;
-            (notes, skipped) = (log.notes, log.skipped);
+            (notes, skipped) = (texts(log.notes), log.skipped);
             Content::NcclTests(log.tests)
         }
         Format::NcclTestsJson => {
             let log = parse_nccl_tests_json(source_name, bytes)?;
-            (notes, skipped) = (log.notes, log.skipped);
+            (notes, skipped) = (texts(log.notes), log.skipped);
             Content::NcclTests(log.tests)
         }
         Format::MlperfLog => {
             let log = parse_mlperf_log(source_name, bytes)?;
-            (notes, skipped) = (vec![log.taken], log.skipped);
+            (notes, skipped) = (texts([log.taken]), log.skipped);
             Content::Steps(log.series)
         }
         Format::StepsCsv => {
             let log = parse_steps_csv(source_name, bytes)?;
-            (notes, skipped) = (vec![log.taken], log.skipped);
+            (notes, skipped) = (texts([log.taken]), log.skipped);
             Content::Steps(log.series)
         }
         Format::StepsJson => {
             let log = parse_steps_json(source_name, bytes)?;
-            (notes, skipped) = (vec![log.taken], log.skipped);
+            (notes, skipped) = (texts([log.taken]), log.skipped);
             Content::Steps(log.series)
         }
         Format::TrainingLog => {
             let log = parse_step_lines(source_name, bytes)?;
-            (notes, skipped) = (vec![log.taken], log.skipped);
+            (notes, skipped) = (texts([log.taken]), log.skipped);
             Content::Steps(log.series)
         }
         Format::ClusterLog => Content::Log,
         Format::Perftest => {
             let log = parse_perftest(source_name, bytes)?;
-            (notes, skipped) = (log.notes, log.skipped);
+            (notes, skipped) = (texts(log.notes), log.skipped);
             Content::Perftest(log.runs)
         }
         Format::PerftestJson => {
             let log = parse_perftest_json(source_name, bytes)?;
-            (notes, skipped) = (log.notes, log.skipped);
+            (notes, skipped) = (texts(log.notes), log.skipped);
             Content::Perftest(log.runs)
         }
         Format::ProbeTable => {
             let table = parse_probe_table(source_name, bytes, hints)?;
-            (notes, skipped) = (table.notes, table.skipped);
+            (notes, skipped) = (texts(table.notes), table.skipped);
             Content::Pairs(table.pairs)
         }
         Format::TcpInfo => {
             let table = parse_ss(source_name, bytes, hints)?;
-            (notes, skipped) = (table.notes, table.skipped);
+            (notes, skipped) = (texts(table.notes), table.skipped);
             Content::Pairs(table.pairs)
         }
         Format::Kineto => {
             let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
-            (notes, skipped) = (std::mem::take(&mut trace.notes), std::mem::take(&mut trace.skipped));
+            (notes, skipped) = (texts(std::mem::take(&mut trace.notes)), std::mem::take(&mut trace.skipped));
             Content::Kineto(trace)
         }
         Format::XpuTimer => {
             let mut snapshot = XpuTimerSnapshot::parse(source_name, bytes)?;
-            (notes, skipped) = (std::mem::take(&mut snapshot.notes), std::mem::take(&mut snapshot.skipped));
+            (notes, skipped) =
+                (texts(std::mem::take(&mut snapshot.notes)), std::mem::take(&mut snapshot.skipped));
             Content::XpuTimer(snapshot)
         }
         Format::Dcgm => counters(parse_dcgm(source_name, bytes, hints)?, &mut notes),
@@ -335,7 +339,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
         Format::Lldp => {
             let told = parse_lldp(source_name, bytes, hints)?;
-            (notes, skipped) = (told.notes, told.skipped);
+            (notes, skipped) = (texts(told.notes), told.skipped);
             Content::Neighbors(told.neighbors)
         }
         Format::SysfsTree => {
@@ -360,7 +364,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             _ => parse_cluster_log(source_name, bytes, hints)?,
         };
         if !read.is_empty() || format == Format::ClusterLog {
-            notes.append(&mut read.notes);
+            notes.extend(texts(std::mem::take(&mut read.notes)));
             log = Some(Box::new(read));
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Component, Counter};
 
+use super::Note;
 use super::builder::Builder;
 use super::names::host_and_nic_of_name;
 use super::prometheus::PrometheusText;
@@ -92,7 +93,7 @@ pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
 pub(crate) struct Readings {
     values: BTreeMap<(Component, Counter, u64), f64>,
     unused: u64,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     skipped: Skipped,
     partial: BTreeSet<Counter>,
 }
@@ -102,11 +103,12 @@ impl Readings {
     pub(crate) fn take_nic(&mut self, nic: &Component, name: &str, value: f64, time_ns: u64) {
         let full = |bits: u32| value == f64::from((1_u32 << bits) - 1);
         if let Some((_, bits)) = BITS.iter().find(|(known, bits)| *known == name && full(*bits)) {
-            self.note(format!(
-                "{}: {name} stands at {value}, the largest number of its {bits} bits: it may have counted more and counts no \
-                 further; reset it (perfquery -R)",
-                nic.name()
-            ));
+            self.note(Note::Saturated {
+                port: nic.name().to_owned(),
+                counter: name.to_owned(),
+                value: value as u32,
+                bits: *bits,
+            });
         }
         match counter_of(name) {
             Some((counter, unit, join)) => self.take(nic, counter, value * unit, join, time_ns),
@@ -153,7 +155,8 @@ impl Readings {
         self.partial.extend(lost.map(|(_, counter, _)| counter));
     }
 
-    pub(crate) fn note(&mut self, note: String) {
+    pub(crate) fn note(&mut self, note: impl Into<Note>) {
+        let note = note.into();
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -173,10 +176,12 @@ impl Readings {
         let mut builder = Builder::default();
         let mut notes = self.notes;
         if self.unused > 0 {
-            notes.push(format!("{} counters that diagnosis has no use for skipped", self.unused));
+            notes.push(format!("{} counters that diagnosis has no use for skipped", self.unused).into());
         }
         for counter in &self.partial {
-            notes.push(format!("{}: left out, as a line that it is the sum of is wrong", counter.name()));
+            notes.push(
+                format!("{}: left out, as a line that it is the sum of is wrong", counter.name()).into(),
+            );
         }
         for ((entity, counter, time_ns), value) in self.values {
             if self.partial.contains(&counter) {

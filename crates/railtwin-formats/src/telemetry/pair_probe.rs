@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::FlowInfo;
 
+use super::Note;
 use super::builder::Builder;
 use super::{PerftestMeasure, PerftestRun, PerftestVerb, Telemetry};
 
@@ -12,11 +13,6 @@ const PROBED: &str = "probed-hosts";
 
 /// Largest message whose time is a delay and not that of its bytes.
 const SMALL_BYTES: u64 = 4096;
-
-/// What is said of runs of perftest without names of hosts, after their number: of no interest where nothing but their sizes
-/// and times is asked for.
-pub const NAMELESS_RUNS: &str = "runs of perftest do not tell their two hosts and are not compared: name their logs after \
-                                 them (node3_node7.log)";
 
 /// One end of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +60,7 @@ pub struct PairProbe {
 }
 
 /// Measurements of runs of perftest whose hosts are told, and what is to be known of the others.
-pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<PairProbe>, Vec<String>) {
+pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<PairProbe>, Vec<Note>) {
     let known = hosts_of_addresses(files.iter().flat_map(|(_, runs)| runs));
     let (mut pairs, mut nameless) = (Vec::new(), 0_u64);
     for run in files.iter().flat_map(|(_, runs)| runs) {
@@ -111,7 +107,7 @@ pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<Pa
     }
     let mut notes = Vec::new();
     if nameless > 0 {
-        notes.push(format!("{nameless} {NAMELESS_RUNS}"));
+        notes.push(Note::NamelessRuns(nameless));
     }
     (pairs, notes)
 }
@@ -240,6 +236,6 @@ mod tests {
         let mut file = log("perftest.log", 0, 0, 1.0);
         file.1[0].addresses = Default::default();
         let (pairs, notes) = pairs_of_perftest(&[file]);
-        assert!(pairs.is_empty() && notes[0].starts_with("1 runs"), "{notes:?}");
+        assert!(pairs.is_empty() && notes[0] == Note::NamelessRuns(1), "{notes:?}");
     }
 }

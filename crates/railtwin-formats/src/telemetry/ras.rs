@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Note;
 use super::builder::unknown_host;
 use super::input;
 use super::json::{Node, Place, parse};
@@ -25,7 +26,7 @@ pub struct RasSnapshot {
     /// Times that RAS itself waited in vain for an answer.
     pub timeouts: u64,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
     /// Communicators and ranks that are wrong: nothing is said of them.
     pub skipped: Skipped,
 }
@@ -157,7 +158,7 @@ impl RasSnapshot {
             timestamp,
             communicators,
             timeouts: timeouts.and_then(|node| skipped.keep(node.u64())).unwrap_or_default(),
-            notes,
+            notes: super::texts(notes),
             skipped,
         })
     }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Note;
 use super::builder::unknown_host;
 use super::names::operation_kind;
 use super::skipped::Skipped;
@@ -92,7 +93,7 @@ struct Reading<'a> {
     kind: String,
     /// Whether lines before were of the table of groups.
     table: bool,
-    notes: Vec<String>,
+    notes: Vec<Note>,
     skipped: Skipped,
 }
 
@@ -286,11 +287,7 @@ impl Reading<'_> {
         }
         let says = communicators.iter().any(|one| !one.ranks.is_empty() || !one.missing.is_empty());
         if !says && !self.unusual.is_empty() {
-            let words: Vec<&str> = self.unusual.iter().map(String::as_str).collect();
-            self.notes.push(format!(
-                "its table of communicators says {}, and no line of ranks tells more: ncclras -v may",
-                words.join(", ")
-            ));
+            self.notes.push(Note::CommunicatorsAlone { states: self.unusual.iter().cloned().collect() });
         }
         Ok(RasSnapshot {
             nccl_version: self.version,
@@ -311,9 +308,9 @@ impl Reading<'_> {
         }
         let untold = part.uncounted.saturating_sub(part.missing.len() as u64);
         if untold > 0 {
-            self.notes.push(format!(
+            self.notes.push(Note::Text(format!(
                 "communicator {hash}: {untold} ranks are missing and not named: ncclras -v names them"
-            ));
+            )));
         }
         let absent: BTreeSet<u32> = part.missing.iter().map(|missing| missing.rank).collect();
         let mut counts: BTreeMap<u32, BTreeMap<String, u64>> = BTreeMap::new();
@@ -326,9 +323,9 @@ impl Reading<'_> {
             // The rest is at one count only where one group is the rest.
             let [(operation, count, _)] = nameless[..] else {
                 if !nameless.is_empty() {
-                    self.notes.push(format!(
+                    self.notes.push(Note::Text(format!(
                         "communicator {hash}: ranks differ in the number of {kind}, and the text does not name them: ncclras -v does"
-                    ));
+                    )));
                     continue;
                 }
                 for (operation, _, named) in groups {
@@ -340,7 +337,9 @@ impl Reading<'_> {
             };
             let rest: Vec<u32> = all.iter().copied().filter(|rank| !named.contains(rank)).collect();
             if rest.len() as u64 != *count {
-                self.notes.push(format!("communicator {hash}: counts of {kind} do not add up to its ranks"));
+                self.notes.push(Note::Text(format!(
+                    "communicator {hash}: counts of {kind} do not add up to its ranks"
+                )));
                 continue;
             }
             for rank in rest {
@@ -487,7 +486,7 @@ mod tests {
              \x20 12 ranks have launched up to operation 8\n",
         );
         assert!(found.communicators[0].ranks.is_empty());
-        assert!(found.notes[0].contains("ncclras -v"), "{:?}", found.notes);
+        assert!(found.notes[0].to_string().contains("ncclras -v"), "{:?}", found.notes);
     }
 
     proptest! {

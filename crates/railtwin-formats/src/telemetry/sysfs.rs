@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::Counter;
 
+use super::Note;
 use super::names::host_and_nic_of_name;
 use super::nic_counters::{Join, Readings, counter_of, host_of, nic};
 use super::{Content, Format, Hints, Imported, input};
@@ -89,7 +90,7 @@ pub fn decode_sysfs(
     let host = host.unwrap_or_else(|| host_of("", &Hints::default(), &mut readings));
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     // What is wrong now goes before what counters may have missed.
-    let mut now: Vec<String> = Vec::new();
+    let mut now: Vec<Note> = Vec::new();
     for (path, bytes) in files {
         texts.insert(path, String::from_utf8_lossy(bytes).trim().to_owned());
     }
@@ -116,7 +117,8 @@ pub fn decode_sysfs(
                 }
             }
             "phys_state" if !text.contains("LinkUp") && !text.is_empty() => {
-                now.push(format!("{}: its link is down, its port says {text}", component.name()));
+                let (port, state) = (component.name().to_owned(), text.to_owned());
+                now.push(Note::LinkDown { port, state });
             }
             _ => match text.parse::<f64>().ok().filter(|value| value.is_finite() && input::is_whole(text)) {
                 Some(value) => readings.take_nic(&component, name, value, hints.time_ns),
@@ -160,7 +162,7 @@ fn device_of(path: &str) -> Option<&str> {
 }
 
 /// Ports whose rate is below that of most ports of the same link layer and model in the host.
-fn slow_rates(host: &str, texts: &BTreeMap<&str, String>) -> Vec<String> {
+fn slow_rates(host: &str, texts: &BTreeMap<&str, String>) -> Vec<Note> {
     let mut groups: BTreeMap<[&str; 2], Vec<(&str, f64, &str)>> = BTreeMap::new();
     for (path, text) in texts.iter().filter(|(path, _)| path.ends_with("/rate")) {
         let Some(device) = device_of(path) else { continue };
@@ -178,10 +180,10 @@ fn slow_rates(host: &str, texts: &BTreeMap<&str, String>) -> Vec<String> {
         rates.sort_by(f64::total_cmp);
         let usual = rates[rates.len() / 2];
         let slow = ports.iter().filter(|(_, rate, _)| *rate < usual);
-        notes.extend(slow.map(|(device, _, text)| {
-            format!(
-                "{host}/{device}: its link runs at {text}, most of its like in the host at {usual} Gb/sec"
-            )
+        notes.extend(slow.map(|(device, _, text)| Note::LinkSlow {
+            port: format!("{host}/{device}"),
+            rate: (*text).to_owned(),
+            usual: usual.to_string(),
         }));
     }
     notes
@@ -233,9 +235,13 @@ mod tests {
         assert_eq!(of(Counter::LinkDowns), Some(255.0));
         assert_eq!((of(Counter::BytesSent), of(Counter::LinkUp)), (Some(40.0), Some(0.0)));
         assert_eq!(found.skipped.count(), 1);
-        assert!(found.notes[0].contains("down, its port says 2: Polling"), "{:?}", found.notes);
+        assert!(found.notes[0].to_string().contains("down, its port says 2: Polling"), "{:?}", found.notes);
         for words in ["255", "Polling", "100 Gb/sec"] {
-            assert!(found.notes.iter().any(|note| note.contains(words)), "{words} {:?}", found.notes);
+            assert!(
+                found.notes.iter().any(|note| note.to_string().contains(words)),
+                "{words} {:?}",
+                found.notes
+            );
         }
     }
 

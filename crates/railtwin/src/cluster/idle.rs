@@ -8,7 +8,7 @@ use railtwin_scenario::{FabricSpec, Preset};
 use super::ClusterQuestion;
 
 /// The key of the gate.
-pub const GATE: &str = "cluster.gate";
+const GATE: &str = "cluster.gate";
 
 /// A sentence for each reason for which keys of `[fabric]` that are written change nothing over weeks of jobs.
 pub(super) fn keys_of_fabric(fabric: &FabricSpec) -> Vec<String> {

@@ -30,7 +30,6 @@ mod told;
 mod weeks;
 
 pub use self::figures::{Band, FIGURES, Figure, compared, ranks};
-pub use self::idle::GATE;
 pub use self::page::page;
 pub use self::told::{JobTold, Told};
 pub use self::weeks::{Weeks, WeeksRun};
@@ -412,7 +411,8 @@ impl ClusterQuestion {
         let actions = tables::actions(&jobs, &lived.actions, (self.spec.levels, &first_gpu));
         let gate = self.idle_gate(sharing, lived.effort);
         let mut told = self.remarked(told, sharing);
-        told.notes.extend(gate);
+        told.notes.extend(gate.clone());
+        told.idle_gate = gate;
         Ok((told, actions))
     }
 
@@ -435,7 +435,8 @@ impl ClusterQuestion {
             progress();
             let gate = self.idle_gate(policy, lived.effort);
             let mut told = self.remarked(Told::of((policy.name(), seed), &jobs, &lived, &first_gpu), policy);
-            told.notes.extend(gate);
+            told.notes.extend(gate.clone());
+            told.idle_gate = gate;
             Ok(told)
         };
         all.par_iter().map(one).panic_fuse().collect()

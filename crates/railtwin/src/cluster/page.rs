@@ -304,6 +304,7 @@ mod tests {
                 moves: 0,
             },
             notes: Vec::new(),
+            idle_gate: None,
             assumed: Vec::new(),
         }
     }

@@ -34,6 +34,8 @@ pub struct Told {
     pub effort: Effort,
     /// What was left out of a list of jobs or read otherwise than it stands, and keys that change nothing, a sentence each.
     pub notes: Vec<String>,
+    /// Why `cluster.gate = false` changed nothing; none where it did, or is not written.
+    pub idle_gate: Option<String>,
     /// Assumptions that decide the answer, each with the key that would say otherwise.
     pub assumed: Vec<String>,
 }
@@ -190,6 +192,7 @@ impl Told {
                 moves: effort.moves,
             },
             notes: Vec::new(),
+            idle_gate: None,
             assumed: Vec::new(),
         }
     }

@@ -20,8 +20,6 @@ pub const NOTES: usize = 4;
 /// Names of a cause that a line shows, and their characters.
 const NAMES: usize = 8;
 const NAMES_WIDE: usize = 64;
-/// The unit of lines whose value is the number of an operation.
-const OPERATION: &str = "operation";
 /// Characters of a line, unless one name is longer.
 const WIDE: usize = 110;
 
@@ -52,35 +50,12 @@ pub fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
 }
 
-/// How much a line of evidence decides: events that are faults by themselves before counts of what should not be, these
-/// before measures beside their like. What is as expected decides nothing.
-fn weight(line: &Evidence) -> u8 {
-    if line.unit == OPERATION {
-        // Where an operation stands proves, as much where that is the one that was expected.
-        3
-    } else if line.what.contains("hosts of these pairs: ") {
-        // Who was at the other ends says how far it reaches.
-        1
-    } else if (line.value - line.expected).abs() <= 1e-9 * line.expected.abs() {
-        0
-    } else if line.what.starts_with("Xid ") {
-        4
-    } else if line.table == "dumps" && line.what.starts_with("ranks that are within") {
-        // Dumps of a job that runs show those, too.
-        1
-    } else if line.expected == 0.0 && line.value >= 1.0 {
-        3
-    } else {
-        2
-    }
-}
-
 /// Rows of evidence, those that decide first. Those that decide alike stay in their order, one of each table before the
 /// second of any.
 pub fn deciding_rows(finding: &Finding) -> Vec<usize> {
     let lines = &finding.evidence;
     let mut rows: Vec<usize> = (0..lines.len()).collect();
-    rows.sort_by_key(|&row| std::cmp::Reverse(weight(&lines[row])));
+    rows.sort_by_key(|&row| std::cmp::Reverse(lines[row].weight()));
     let mut tables = BTreeSet::new();
     let (first, more): (Vec<usize>, Vec<usize>) =
         rows.into_iter().partition(|&row| tables.insert(lines[row].table));
@@ -130,13 +105,13 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
 
 /// A line of evidence for people.
 pub fn evidence(line: &Evidence) -> String {
-    format!("{}: {}", line.what, measured(line))
+    format!("{}: {}", line.words(), measured(line))
 }
 
 /// The figures of a line of evidence: `3 ranks, expected 0`.
 pub fn measured(line: &Evidence) -> String {
     let unit = unit(line);
-    if unit == OPERATION {
+    if line.is_operation_number() {
         // The number of one operation, and no count.
         let (number, expected) = (number(line.value), number(line.expected));
         return if number == expected {
@@ -432,7 +407,7 @@ impl Diagnosed {
         let alike = if findings.len() > 1 { format!(" ({} alike)", findings.len()) } else { String::new() };
         let lines = deciding(first).into_iter().take(evidence_lines).enumerate();
         let seen = lines
-            .take_while(|(row, line)| *row == 0 || weight(line) > 0)
+            .take_while(|(row, line)| *row == 0 || line.weight() > 0)
             .map(|(_, line)| format!("{}{alike}", evidence(line)))
             .collect();
         Some(Told { who: who(&findings), what: format!("{what}; {sure}, {confidence:.2}{follows}"), seen })

@@ -6,9 +6,12 @@ use railtwin_diagnosis::pairs::delay::{OF_ONE_DAY, OVER_BASELINE, PairDelay, slo
 use railtwin_diagnosis::pairs::{PairTest, slow_pairs};
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestDevice, NcclTestEnd, NcclTestFailure, PairProbe};
-use railtwin_records::{Component, Evidence, Finding, Suspect, Syndrome};
+use railtwin_records::seen::{ProbeSeen, Usual};
+use railtwin_records::{Component, Evidence, Finding, Seen, Suspect, Syndrome};
 
 use super::failed_tests::of_failed_tests;
+use super::judges::Verdict;
+use super::rows::Rows;
 
 /// What a failure says that says nothing.
 const SILENT: &str = "ended without";
@@ -100,6 +103,12 @@ fn tests_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>)
 
 /// Findings of measurements between hosts, what a reader should know, and how many tests failed. Beside a `baseline`, each
 /// way is compared with itself, and the others with each other.
+pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+    let (findings, notes, failed_tests) = of_pairs(&rows.merged.pairs, rows.ways.as_ref(), &rows.settings);
+    Verdict { findings, notes, failed_tests }
+}
+
+/// Findings, notes and the number of tests that failed.
 pub fn of_pairs(
     pairs: &[PairProbe],
     baseline: Option<&Ways>,
@@ -176,8 +185,8 @@ fn same(a: &Finding, b: &Finding) -> bool {
 fn renamed(findings: &mut [Finding], table: &'static str) {
     for line in findings.iter_mut().flat_map(|finding| &mut finding.evidence) {
         line.table = table;
-        if table == "baseline" {
-            line.what = line.what.replace("what is usual", "what its baseline says and the others have");
+        if let (true, Seen::Probe(seen)) = (table == "baseline", &mut line.seen) {
+            seen.set_usual(Usual::Baseline);
         }
     }
 }
@@ -206,15 +215,11 @@ fn failures(pairs: &[PairProbe]) -> (Vec<Finding>, Vec<String>, usize) {
     }
     let files: Vec<(String, Vec<NcclTest>)> =
         logs.into_iter().map(|(hosts, tests)| (format!("{} and {}", hosts[0], hosts[1]), tests)).collect();
-    let (mut findings, notes, failed) = of_failed_tests(&files);
-    let ours = |text: &str| text.replace("nccl-tests", "perftest");
+    let (mut findings, notes, failed) = of_failed_tests("perftest", &files);
     for finding in &mut findings {
-        finding.evidence.iter_mut().for_each(|line| {
-            line.table = "perftest";
-            line.what = ours(&line.what);
-        });
+        finding.evidence.iter_mut().for_each(|line| line.table = "perftest");
     }
-    (findings, notes.iter().map(|note| ours(note)).collect(), failed)
+    (findings, notes, failed)
 }
 
 /// Says of ways that lose probes what the other direction does: one that is lost alone is no cable and no host.
@@ -232,15 +237,8 @@ pub fn tell_other_direction(findings: &mut [Finding], pairs: &[PairProbe]) {
         if lost > 0 || sent == 0 {
             continue;
         }
-        finding.evidence.push(Evidence {
-            table: "probes",
-            what: format!(
-                "share of {sent} probes lost the other way, from {to} to {from}: one direction alone"
-            ),
-            value: 0.0,
-            expected: 0.0,
-            unit: "",
-        });
+        let seen = ProbeSeen::LostOtherWay { from: to.to_owned(), to: from.to_owned(), sent };
+        finding.evidence.push(Evidence::new(seen, 0.0, 0.0));
         finding.advice = format!(
             "only the direction from {from} to {to} is lost: look at routes, filters and addresses on it, and at the \
              link that only it takes"

@@ -2,6 +2,7 @@
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::ComputeTime;
+use railtwin_records::seen::ComputationSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Fewest ranks among which whole traces are compared.
@@ -18,13 +19,7 @@ fn slow(job: &str, rank: u32, ratio: f64, ranks: usize) -> Finding {
         confidence,
         severity: (ratio - 1.0).clamp(0.0, 1.0),
         cost: None,
-        evidence: vec![Evidence {
-            table: "computation",
-            what: format!("mean time of a kernel of computation beside that of {ranks} ranks"),
-            value: ratio,
-            expected: 1.0,
-            unit: "times",
-        }],
+        evidence: vec![Evidence::new(ComputationSeen::KernelMean { ranks }, ratio, 1.0)],
         advice: "clocks and temperature of its GPU tell whether it is throttled".into(),
     }
 }

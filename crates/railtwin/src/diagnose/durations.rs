@@ -2,9 +2,14 @@
 use std::collections::BTreeMap;
 
 use railtwin_diagnosis::{Settings, robust};
+use railtwin_records::seen::OperationSeen;
 use railtwin_records::{
     Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, OperationShape, Since, Suspect, Syndrome,
 };
+
+use super::judges::Verdict;
+use super::rows::Rows;
+use railtwin_formats::telemetry::Times;
 
 /// Fewest ranks of an operation among which durations are compared.
 const RANKS_MIN: usize = 4;
@@ -21,6 +26,16 @@ fn ends_alike(shape: &OperationShape) -> bool {
 ///
 /// A rank's lack is the median over at least [`Settings::window`] operations of how much shorter it was within, as a share
 /// of its peers' median. It is late when the lack exceeds four times [`Settings::slow_share`] and the peers' spread.
+pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+    if rows.batch.operations.is_empty() || rows.times != Times::Durations {
+        return Verdict::default();
+    }
+    let findings = of_durations(&rows.directory, &rows.batch, &rows.settings);
+    let note = "only durations of operations are told: times of entry are compared with nothing";
+    Verdict { findings, notes: vec![note.into()], failed_tests: 0 }
+}
+
+/// Findings of durations.
 pub fn of_durations(directory: &Directory, batch: &Batch, settings: &Settings) -> Vec<Finding> {
     let operations = &batch.operations;
     let mut all: BTreeMap<(u32, u32), Vec<(u32, f64)>> = BTreeMap::new();
@@ -65,17 +80,14 @@ pub fn of_durations(directory: &Directory, batch: &Batch, settings: &Settings) -
                 confidence: 0.6,
                 severity: lack.clamp(0.0, 1.0),
                 cost: None,
-                evidence: vec![Evidence {
-                    table: "operations",
-                    what: format!(
-                        "time within operations of communicator {} as a share of the peers', median of {count}",
-                        info.name
-                    ),
-                    value: 1.0 - lack,
-                    expected: 1.0,
-                    unit: "",
-                }],
-                advice: "only durations are told: kernel times of all ranks would tell by how much it comes late".into(),
+                evidence: vec![Evidence::new(
+                    OperationSeen::DurationShare { communicator: info.name.clone(), operations: count },
+                    1.0 - lack,
+                    1.0,
+                )],
+                advice:
+                    "only durations are told: kernel times of all ranks would tell by how much it comes late"
+                        .into(),
             });
         }
     }

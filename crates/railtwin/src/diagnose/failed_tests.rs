@@ -8,7 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::downtime::spares::binomial_above;
 use railtwin_formats::telemetry::{NcclTest, NcclTestEnd, NcclTestFailure};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::seen::TestSeen;
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome};
+
+use super::judges::Verdict;
+use super::rows::Rows;
 
 /// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
 /// took part in. One attempt accuses nobody, two do.
@@ -69,14 +73,20 @@ fn same_host(a: &str, b: &str) -> bool {
 }
 
 /// Findings, what a reader should know, and how many tests failed.
-pub fn of_failed_tests(files: &[(String, Vec<NcclTest>)]) -> (Vec<Finding>, Vec<String>, usize) {
+pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+    let (findings, notes, failed_tests) = of_failed_tests("nccl-tests", &rows.merged.nccl_tests);
+    Verdict { findings, notes, failed_tests }
+}
+
+/// Findings, notes and the number of tests that failed, of a tool.
+pub fn of_failed_tests(tool: &str, files: &[(String, Vec<NcclTest>)]) -> (Vec<Finding>, Vec<String>, usize) {
     let attempts = attempts(files);
     let tests: usize = attempts.iter().map(|attempt| attempt.tests).sum();
     let failed: usize = attempts.iter().map(|attempt| attempt.failed.len()).sum();
     if failed == 0 {
         return (Vec::new(), Vec::new(), 0);
     }
-    let mut notes = vec![format!("nccl-tests: {failed} of {tests} tests did not come to their end")];
+    let mut notes = vec![format!("{tool}: {failed} of {tests} tests did not come to their end")];
     let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
         attempts.iter().partition(|attempt| !attempt.hosts.is_empty());
     let mut findings = by_host(named);
@@ -243,14 +253,14 @@ fn explained(
         .take(HOSTS)
         .map(|(host, standing)| {
             let mine = || all.iter().filter(|attempt| attempt.hosts.contains(host));
-            let what = format!(
-                "host {host}: in {} of {} logs of tests that {}; of {} logs with it, those of tests that failed",
-                mine().filter(of_end).count(),
-                all.iter().filter(of_end).count(),
-                end.name(),
-                mine().count()
-            );
-            line(what, standing.explains.len() as f64, 0.0, "logs")
+            let seen = TestSeen::HostFailures {
+                host: (*host).to_owned(),
+                in_failed: mine().filter(of_end).count(),
+                failed: all.iter().filter(of_end).count(),
+                end: end.name(),
+                logs: mine().count(),
+            };
+            Evidence::new(seen, standing.explains.len() as f64, 0.0)
         })
         .collect();
     evidence.extend(lines(&attempts));
@@ -282,8 +292,8 @@ fn single(attempt: &Attempt<'_>, all: &[&Attempt<'_>]) -> Finding {
         .iter()
         .take(HOSTS)
         .map(|host| {
-            let what = format!("host {host}: logs with it in which all tests came to their end");
-            line(what, logs(host, true), logs(host, false), "logs")
+            let seen = TestSeen::HostPasses { host: (*host).to_owned() };
+            Evidence::new(seen, logs(host, true), logs(host, false))
         })
         .collect();
     evidence.extend(lines(&[attempt]));
@@ -307,26 +317,16 @@ fn lines(attempts: &[&Attempt<'_>]) -> Vec<Evidence> {
             let name = if test.name.is_empty() { "a test" } else { &test.name };
             let hosts: Vec<&str> = attempt.hosts.iter().take(HOSTS).copied().collect();
             let more = if attempt.hosts.len() > HOSTS { ", …" } else { "" };
-            let over =
-                if hosts.is_empty() { String::new() } else { format!(" over {}{more}", hosts.join(", ")) };
-            let after = match failure.after_bytes {
-                Some(bytes) => format!(" after {bytes} bytes"),
-                None => " before its first result".to_owned(),
+            let seen = TestSeen::Failed {
+                test: name.to_owned(),
+                hosts: format!("{}{more}", hosts.join(", ")),
+                end: failure.end.name(),
+                after_bytes: failure.after_bytes,
+                line: failure.line.clone(),
             };
-            let said = if failure.line.is_empty() { String::new() } else { format!(": {}", failure.line) };
-            let (file, number, end) = (attempt.file, failure.number, failure.end.name());
-            line(
-                format!("tests of {name}{over} that {end}{after} ({file}:{number}{said})"),
-                1.0,
-                0.0,
-                "tests",
-            )
+            Evidence::new(seen, 1.0, 0.0).at(SourceLine::new(attempt.file, failure.number))
         })
         .collect()
-}
-
-fn line(what: String, value: f64, expected: f64, unit: &'static str) -> Evidence {
-    Evidence { table: "nccl-tests", what, value, expected, unit }
 }
 
 fn finding(

@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use railtwin_formats::Refusal;
 use railtwin_formats::telemetry::{
     Content, Format, Hints, Imported, MegatronTrace, decode, detect_format, megatron_trace, ranks_of_path,
 };
@@ -82,7 +83,7 @@ impl Loaded {
                 .map_err(|error| (error.into(), true, None))?;
             let trace = megatron_trace(&self.name, job, &table).map_err(|error| {
                 // Tables of others, ours among them, are no traces.
-                let is_trace = !error.problem.starts_with("has no column");
+                let is_trace = error.refusal != Refusal::Foreign;
                 (error.into(), is_trace, None)
             })?;
             return Ok((self, Decoded::Trace(Box::new(trace))));
@@ -91,7 +92,7 @@ impl Loaded {
         let imported = decode(&self.name, &self.bytes, &hints).map_err(|error| {
             let of_rank = matches!(self.format, Some(Format::FlightRecorder | Format::Pickle));
             // A table that numbers steps and tells no time of them, such as one of losses, is no telemetry.
-            let of_times = !error.problem.starts_with("has no column of times of steps");
+            let of_times = error.refusal != Refusal::Foreign;
             (error.into(), self.format.is_some() && of_times, rank_of(&self.name).filter(|_| of_rank))
         })?;
         let is_compared =

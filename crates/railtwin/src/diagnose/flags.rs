@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{XpuTimerRank, XpuTimerSnapshot};
+use railtwin_records::seen::XpuTimerSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Most ranks that are named.
@@ -58,13 +59,11 @@ fn of_job(job: &str, ranks: Vec<&XpuTimerRank>) -> Option<Finding> {
         confidence,
         severity: 1.0,
         cost: None,
-        evidence: vec![Evidence {
-            table: "xpu_timer",
-            what: format!("ranks of job {job} whose hang flag is up, of {}", ranks.len()),
-            value: hung.len() as f64,
-            expected: 0.0,
-            unit: "ranks",
-        }],
+        evidence: vec![Evidence::new(
+            XpuTimerSeen::HangFlags { job: job.to_owned(), ranks: ranks.len() },
+            hung.len() as f64,
+            0.0,
+        )],
         advice: advice.into(),
     })
 }

@@ -101,6 +101,18 @@ pub fn timed_out(dumps: &Dumps, logs: &[(String, ClusterLog)]) -> (Option<String
     }
 }
 
+/// A note on ranks whose dumps do not show their last operations: how far they have come is not known.
+pub(super) fn unsure_note(unsure: &BTreeSet<u32>) -> Option<String> {
+    let names: Vec<String> = unsure.iter().take(8).map(u32::to_string).collect();
+    let more = if unsure.len() > names.len() { ", …" } else { "" };
+    (!unsure.is_empty()).then(|| {
+        format!(
+            "what ranks {}{more} did last could not be read in their dumps: nothing is said of them, give these dumps anew",
+            names.join(", ")
+        )
+    })
+}
+
 /// Whether an operation is open of which a line says that it ran out of its time: at the rank that says so, if there is a
 /// dump of it that can be relied on.
 fn is_open(dumps: &Dumps, timeout: &WatchdogTimeout) -> bool {

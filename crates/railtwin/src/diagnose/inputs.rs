@@ -14,8 +14,7 @@ use super::between::Ways;
 use super::dump_folders::DumpFolders;
 use super::files::{Decoded, Loaded, Refused, batches, load};
 use super::names::Names;
-use super::{run_folder, slow_job, sysfs_trees};
-use crate::Question;
+use super::{ScenarioText, run_folder, slow_job, sysfs_trees};
 use crate::error::Error;
 
 /// File that makes a folder a run folder.
@@ -36,7 +35,7 @@ pub struct Inputs {
     /// Whether there are dumps of a Flight Recorder.
     pub flight_recorder: bool,
     /// The scenario of the run folder, where one was given.
-    pub question: Option<Question>,
+    pub scenario: Option<ScenarioText>,
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
     /// When observation began and ended and what was known when; none where nothing but times of records tell it.

@@ -1,12 +1,8 @@
 //! What ports hear of their neighbors (LLDP): wrong cables.
-use railtwin_diagnosis::wiring::Plan;
 use railtwin_fabric::Fabric;
 use railtwin_records::Directory;
 
 use super::names::{Names, number_nic};
-use crate::Question;
-use crate::error::Error;
-use crate::wiring::plan_of;
 
 /// Gives ports of hosts, and switches that they hear, the names of the fabric: those of `names`, and `mlx5_N` of its hosts
 /// by number. A NIC without a port is its first.
@@ -27,13 +23,4 @@ pub(super) fn place(directory: &mut Directory, fabric: &Fabric, mut names: Optio
             info.port = format!("{}:port-{port}", info.port);
         }
     }
-}
-
-/// The fabric of a scenario as it was planned.
-///
-/// # Errors
-/// Those of [`Question::points`].
-pub(super) fn plan_of_question(fabric: &Fabric, question: &Question) -> Result<Plan, Error> {
-    let point = question.points()?.into_iter().next();
-    Ok(plan_of(fabric, &point.map(|point| point.scenario.faults).unwrap_or_default()))
 }

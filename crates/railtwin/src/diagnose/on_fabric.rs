@@ -2,28 +2,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use railtwin_engine::Case;
 use railtwin_fabric::{Fabric, HostId};
 use railtwin_records::{Component, Directory, HostInfo};
 
 use super::names::number_nic;
-use crate::Question;
+use super::site::Site;
 use crate::error::Error;
-
-/// The case of a scenario's first point.
-///
-/// # Errors
-/// Those of [`Question::points`] and [`Question::resolve`].
-pub fn case_of(question: &Question) -> Result<Case, Error> {
-    let mut points = question.points()?;
-    if points.is_empty() {
-        return Err(Error::Argument(format!(
-            "{}: has no point; write one value for each key",
-            question.file
-        )));
-    }
-    Ok(question.resolve(&points.remove(0).scenario)?.case)
-}
 
 /// Gives ranks and counters of a directory their place in the fabric, and says what was matched.
 ///
@@ -36,23 +20,25 @@ pub fn case_of(question: &Question) -> Result<Case, Error> {
 /// [`Error::Argument`] when not one host has a name of the fabric.
 pub fn place(
     directory: &mut Directory,
-    case: &Case,
+    site: &Site,
     ports: &BTreeMap<u32, u32>,
 ) -> Result<Vec<String>, Error> {
-    let fabric = &case.fabric;
+    let fabric = &site.fabric;
     let mut placed = 0_u32;
-    if let Some(places) = case.placements.first() {
+    if !site.places.is_empty() {
         for row in 0..directory.ranks.len() {
             let info = directory.ranks[row].clone();
             let unknown = directory.hosts[info.host as usize].name == format!("host-of-rank-{}", info.rank);
-            let Some(place) = places.get(info.rank as usize).filter(|_| unknown) else { continue };
-            let name = host_name(fabric, place.host);
+            let Some(&(host, gpu)) = site.places.get(info.rank as usize).filter(|_| unknown) else {
+                continue;
+            };
+            let name = host_name(fabric, host);
             let host = directory.hosts.iter().position(|known| known.name == name).unwrap_or_else(|| {
                 directory.hosts.push(HostInfo { name });
                 directory.hosts.len() - 1
             });
             let rank = &mut directory.ranks[row];
-            (rank.host, rank.gpu, rank.nic) = (host as u32, place.gpu, place.gpu);
+            (rank.host, rank.gpu, rank.nic) = (host as u32, gpu, gpu);
             placed += 1;
         }
     }

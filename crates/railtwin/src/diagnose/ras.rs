@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_formats::telemetry::{
     IN_PROGRESS, RasCommunicator, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR,
 };
+use railtwin_records::seen::{RasSeen, RasState};
 use railtwin_records::{
     Component, Directory, Evidence, FaultKind, Finding, HostInfo, RankInfo, Since, Suspect, Syndrome,
 };
@@ -23,17 +24,11 @@ const UNLIKE_CALLS: f64 = 0.45;
 /// Who a process is, whatever communicator it is seen in: host, process, GPU.
 type Process = (String, u64, u32);
 
-/// Findings of all snapshots, the first taken first, and notes. Those of `later` are said to have been taken after all others.
-///
-/// Ranks are numbered by the largest communicator. Where it tells them, ranks are added to an empty directory, so that
-/// actions know their hosts.
-pub fn of_ras(
-    files: &[(String, RasSnapshot)],
-    later: &[(String, RasSnapshot)],
-    job: &str,
-    directory: &mut Directory,
-) -> (Vec<Finding>, Vec<String>) {
-    let mut notes = Vec::new();
+/// Snapshots in the order in which they were taken; those of `later` are said to have been taken after all others.
+fn in_order<'a>(
+    files: &'a [(String, RasSnapshot)],
+    later: &'a [(String, RasSnapshot)],
+) -> Vec<&'a (String, RasSnapshot)> {
     let by_time = |a: &&(String, RasSnapshot), b: &&(String, RasSnapshot)| {
         (&a.1.timestamp, &a.0).cmp(&(&b.1.timestamp, &b.0))
     };
@@ -41,12 +36,33 @@ pub fn of_ras(
     order.sort_by(by_time);
     again.sort_by(by_time);
     order.extend(again);
+    order
+}
+
+/// Adds the ranks of the last snapshot to an empty directory, so that actions know their hosts. Ranks are numbered by the
+/// largest communicator.
+pub(super) fn fill_directory(
+    files: &[(String, RasSnapshot)],
+    later: &[(String, RasSnapshot)],
+    job: &str,
+    directory: &mut Directory,
+) {
+    if let (Some((_, last)), true) = (in_order(files, later).last(), directory.ranks.is_empty()) {
+        fill(directory, job, &numbers(last));
+    }
+}
+
+/// Findings of all snapshots, and notes.
+pub(super) fn judge(
+    files: &[(String, RasSnapshot)],
+    later: &[(String, RasSnapshot)],
+    job: &str,
+) -> (Vec<Finding>, Vec<String>) {
+    let mut notes = Vec::new();
+    let order = in_order(files, later);
     let Some((_, last)) = order.last() else { return (Vec::new(), notes) };
     let before = order.len().checked_sub(2).and_then(|row| order.get(row)).map(|(_, snapshot)| snapshot);
     let ranks = numbers(last);
-    if directory.ranks.is_empty() {
-        fill(directory, job, &ranks);
-    }
     let mut findings = gone(last, job, &ranks);
     let is_dated = |snapshot: &RasSnapshot| !snapshot.timestamp.is_empty();
     let is_told = later.is_empty() || is_dated(last) && before.is_some_and(is_dated);
@@ -107,30 +123,11 @@ fn finding(syndrome: Syndrome, components: Vec<Component>, confidence: f64, evid
     }
 }
 
-fn named(components: &BTreeSet<Component>) -> String {
-    let names: Vec<&str> = components.iter().take(8).map(Component::name).collect();
-    let more = if components.len() > names.len() { ", …" } else { "" };
-    format!("{}{more}", names.join(", "))
-}
-
 /// The code of `ncclResult_t` that is no error of the rank's own: another process or the network failed.
 const REMOTE_ERROR: u32 = 6;
 
 /// The codes with which NCCL refuses a call: the rank's own, or one of a peer that does not fit to it.
 const CALL_ERRORS: [u32; 2] = [4, 5];
-
-/// What a code of `ncclResult_t` is (NCCL user guide, Types).
-fn error_words(code: u32) -> &'static str {
-    match code {
-        1 => "a call to CUDA failed",
-        2 => "a call to the system failed",
-        3 => "internal error",
-        4 => "invalid argument",
-        5 => "invalid usage",
-        REMOTE_ERROR => "another process ended or the network failed",
-        _ => "unknown",
-    }
-}
 
 /// Ranks that did not answer, and ranks that report an error.
 fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Vec<Finding> {
@@ -167,9 +164,9 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
     silent.retain(|who| !dead.contains(who));
     let mut findings = Vec::new();
     // Each of them is gone, not one of them.
-    let mut tell = |who: BTreeSet<Component>, what: &str, syndrome, confidence, advice: &str| {
+    let mut tell = |who: BTreeSet<Component>, state, syndrome, confidence, advice: &str| {
         for one in &who {
-            let mut told = finding(syndrome, vec![one.clone()], confidence, seen(what, &who));
+            let mut told = finding(syndrome, vec![one.clone()], confidence, seen(state, &who));
             told.advice = advice.to_owned();
             if syndrome == Syndrome::Crash {
                 told.faults = vec![FaultKind::Crash, FaultKind::GpuError];
@@ -178,10 +175,10 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
         }
     };
     let log = "the log of the process and its GPU's Xid tell a crash from a GPU error";
-    tell(dead, "ranks that RAS holds for dead", Syndrome::Crash, 0.95, log);
+    tell(dead, RasState::Dead, Syndrome::Crash, 0.95, log);
     let lives = "whether the process lives tells a hang from a crash; a host of which all ranks are silent may have \
                  lost its network";
-    tell(silent, "ranks that do not answer RAS", Syndrome::NonCommunicationHang, 0.8, lives);
+    tell(silent, RasState::Silent, Syndrome::NonCommunicationHang, 0.8, lives);
     of_errors(wrong, &apart, &aborted, &mut findings);
     of_states(snapshot, job, ranks, &mut findings);
     findings
@@ -189,7 +186,7 @@ fn gone(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>) -> Ve
 
 /// A state that few ranks of a communicator are in beside most of the others.
 struct State {
-    what: &'static str,
+    state: RasState,
     is_in: fn(&RasStatus) -> bool,
     syndrome: Syndrome,
     advice: &'static str,
@@ -199,21 +196,21 @@ struct State {
 
 const STATES: [State; 3] = [
     State {
-        what: "ranks that have aborted a communicator",
+        state: RasState::Aborted,
         is_in: |status| status.aborted,
         syndrome: Syndrome::Crash,
         advice: "who aborts has seen an error or was told to: its log says which",
         of_most: true,
     },
     State {
-        what: "ranks that have not ended the initialisation of a communicator that others have",
+        state: RasState::NotInitialised,
         is_in: |status| status.init_state == IN_PROGRESS,
         syndrome: Syndrome::NonCommunicationHang,
         advice: "the others have it: a stack of its threads (py-spy dump) tells what it waits for",
         of_most: false,
     },
     State {
-        what: "ranks that have no communicator that others have",
+        state: RasState::Absent,
         is_in: |status| status.absent,
         syndrome: Syndrome::NonCommunicationHang,
         advice: "it has not called for the communicator yet, or has given it up: its log and a stack of its threads tell",
@@ -239,7 +236,7 @@ fn of_states(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>, 
         if who.is_empty() {
             continue;
         }
-        let evidence = seen(state.what, &who);
+        let evidence = seen(state.state, &who);
         match findings.first_mut().filter(|_| is_told) {
             Some(cause) => cause.evidence.push(evidence),
             None => {
@@ -252,14 +249,9 @@ fn of_states(snapshot: &RasSnapshot, job: &str, ranks: &BTreeMap<Process, u32>, 
     }
 }
 
-fn seen(what: &str, who: &BTreeSet<Component>) -> Evidence {
-    Evidence {
-        table: "ras",
-        what: format!("{what}: {}", named(who)),
-        value: who.len() as f64,
-        expected: 0.0,
-        unit: "ranks",
-    }
+fn seen(state: RasState, who: &BTreeSet<Component>) -> Evidence {
+    let ranks = who.iter().map(|one| one.name().to_owned()).collect();
+    Evidence::new(RasSeen::RasRanks { state, ranks }, who.len() as f64, 0.0)
 }
 
 /// Errors by code. One of the rank's own accuses it, where few have one; that others failed follows from whoever is told, and
@@ -272,25 +264,22 @@ fn of_errors(
     aborted: &BTreeSet<Component>,
     findings: &mut Vec<Finding>,
 ) {
-    const UNTOLD: &str = "ranks that report an asynchronous error";
     // Beside ranks that are gone an error without its code is what their peers see.
     if let Some(cause) = findings.first_mut()
         && let Some(who) = wrong.remove(&UNTOLD_ERROR)
     {
-        cause.evidence.push(seen(UNTOLD, &who));
+        cause.evidence.push(seen(RasState::AsyncError, &who));
     }
     let victims = wrong.remove(&REMOTE_ERROR);
     let mut lines: Vec<Evidence> = (wrong.iter())
         .map(|(&code, who)| match code {
-            UNTOLD_ERROR => seen(UNTOLD, who),
-            code => seen(&format!("ranks that report error {code} of NCCL ({})", error_words(code)), who),
+            UNTOLD_ERROR => seen(RasState::AsyncError, who),
+            code => seen(RasState::Error { code }, who),
         })
         .collect();
     let is_call = wrong.keys().all(|code| CALL_ERRORS.contains(code));
     let own: BTreeSet<Component> = wrong.into_values().flatten().collect();
-    let follows = victims.map(|who| {
-        seen(&format!("ranks that report error {REMOTE_ERROR} of NCCL ({})", error_words(REMOTE_ERROR)), &who)
-    });
+    let follows = victims.map(|who| seen(RasState::Error { code: REMOTE_ERROR }, &who));
     if own.is_empty() {
         let Some(follows) = follows else { return };
         if let Some(cause) = findings.first_mut() {
@@ -306,7 +295,7 @@ fn of_errors(
     }
     let first = lines.remove(0);
     if is_call && !apart.is_subset(&own) {
-        let ahead = seen("ranks that have called more than most of their communicator", apart);
+        let ahead = seen(RasState::Ahead, apart);
         let set: Vec<Component> = own.union(apart).cloned().collect();
         let few = if set.len() > 4 { (Vec::new(), 0.0) } else { (set, UNLIKE_CALLS) };
         let mut told = finding(Syndrome::Mismatch, few.0, few.1, ahead);
@@ -423,16 +412,7 @@ fn behind(
     lags.retain(|lag| lag.stands || !stands);
     let widest = lags.iter().map(|lag| lag.widest).max().unwrap_or(0);
     let late: BTreeSet<Component> = lags.into_iter().flat_map(|lag| lag.late).collect();
-    let evidence = Evidence {
-        table: "ras",
-        what: format!(
-            "ranks that have launched fewer operations than most of their communicator, by up to {widest}: {}",
-            named(&late)
-        ),
-        value: late.len() as f64,
-        expected: 0.0,
-        unit: "ranks",
-    };
+    let evidence = seen(RasState::Behind { by: widest }, &late);
     let (confidence, advice) = match stands {
         true => (sure, "nobody launched anything between two snapshots: look at their stacks and their GPUs"),
         false => (

@@ -6,8 +6,8 @@ use railtwin_records::observation::{OBSERVATION, OBSERVED};
 use railtwin_records::{Observation, Table, telemetry_read, telemetry_tables};
 use railtwin_store::RunFolder;
 
+use super::ScenarioText;
 use super::inputs::{Inputs, Unread};
-use crate::Question;
 use crate::error::Error;
 
 /// Tables of a run folder that hold telemetry.
@@ -73,7 +73,8 @@ pub(super) fn read(path: &Path) -> Result<Inputs, Error> {
         )));
     }
     let scenario = folder.scenario()?;
-    inputs.question = Some(Question::of_text(&format!("{shown}/scenario.toml"), &scenario, path));
+    let file = format!("{shown}/scenario.toml");
+    inputs.scenario = Some(ScenarioText { file, text: scenario, folder: path.to_owned() });
     let absent: Vec<&str> =
         OBSERVED.into_iter().filter(|name| !tables.iter().any(|table| table.name == *name)).collect();
     let observation = match there.iter().any(|table| table == OBSERVATION) {

@@ -1,4 +1,5 @@
 //! The answer in one sentence, and what was not read.
+use railtwin_records::seen::{LogSeen, StepSeen};
 use railtwin_records::{Column, Finding, Syndrome, Table};
 
 use super::answer::who;
@@ -13,10 +14,7 @@ impl Diagnosed {
         let stands = |finding: &Finding| {
             matches!(finding.syndrome, CommunicationHang | NonCommunicationHang | Mismatch | Crash)
                 || words::wrong(finding).is_some()
-                || finding
-                    .evidence
-                    .iter()
-                    .any(|line| [super::slower::TABLE, super::logs::TABLE].contains(&line.table))
+                || finding.evidence.iter().any(|line| [StepSeen::TABLE, LogSeen::TABLE].contains(&line.table))
         };
         let stands = self.findings.iter().any(stands);
         self.accusations() == 0
@@ -84,7 +82,7 @@ impl Diagnosed {
     fn slower(&self) -> Option<String> {
         let causes = self.causes();
         let finding = &self.findings[*causes.first()?.findings.first()?];
-        let of_steps = finding.evidence.iter().any(|line| line.table == super::slower::TABLE);
+        let of_steps = finding.evidence.iter().any(|line| line.table == StepSeen::TABLE);
         of_steps.then(|| format!("{}: {}", who(&[finding]), words::of_finding(finding)))
     }
 

@@ -7,6 +7,7 @@ use railtwin_diagnosis::what_if::{
     blame, slowdown, what_if,
 };
 use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
+use railtwin_records::seen::{ComputationSeen, OperationSeen};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Share of the job's time, or of a stage's, from which a note is worth its line.
@@ -107,7 +108,6 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
     let confidence = if slow.apart { SURE } else { ALONE };
     let share = confidence / slow.ranks.len() as f64;
     let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
-    let beside = if slow.apart { ", its replica's other stages as fast as theirs" } else { "" };
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -118,41 +118,20 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
         severity: slow.cost.clamp(0.0, 1.0),
         cost: None,
         evidence: vec![
-            Evidence {
-                table: "computation",
-                what: format!(
-                    "computation of a step over that of ranks that do the same in other replicas, {} steps{beside}",
-                    slow.steps
-                ),
-                value: 1.0 + slow.excess,
-                expected: 1.0,
-                unit: "times",
-            },
-            Evidence {
-                table: "computation",
-                what: "share of the job's time that is gone when it computes as they do, replayed".into(),
-                value: slow.cost,
-                expected: 0.0,
-                unit: "",
-            },
+            Evidence::new(
+                ComputationSeen::StepComputation { steps: slow.steps, is_apart: slow.apart },
+                1.0 + slow.excess,
+                1.0,
+            ),
+            Evidence::new(ComputationSeen::ComputationCost {}, slow.cost, 0.0),
         ],
         advice: "clocks and temperature of its GPU tell whether it is throttled; if they are well, its host's processes"
             .into(),
     }
 }
 
-/// What stands in evidence behind the kind of operation that a rank does alone.
-pub const OF_PEERS: &str = " of a step over that of ranks that do the same in other replicas";
-
 /// A rank that takes longer than its peers for what it does alone.
 fn of_alone(job: &str, slow: &SlowAlone) -> Finding {
-    let line = |what: String, value: f64, expected: f64, unit: &'static str| Evidence {
-        table: "computation",
-        what,
-        value,
-        expected,
-        unit,
-    };
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -163,21 +142,12 @@ fn of_alone(job: &str, slow: &SlowAlone) -> Finding {
         severity: slow.cost.clamp(0.0, 1.0),
         cost: None,
         evidence: vec![
-            line(
-                format!("{}{OF_PEERS}, {} steps, and ends later", slow.kind, slow.steps),
+            Evidence::new(
+                ComputationSeen::StepAlone { operation: slow.kind.clone(), steps: slow.steps },
                 slow.times,
                 1.0,
-                "times",
             ),
-            line(
-                format!(
-                    "share of the job's time that is gone when its {} takes what theirs does, replayed",
-                    slow.kind
-                ),
-                slow.cost,
-                0.0,
-                "",
-            ),
+            Evidence::new(ComputationSeen::AloneCost { operation: slow.kind.clone() }, slow.cost, 0.0),
         ],
         advice: format!(
             "its {} alone is long: what is offloaded to its host's processors and memory, and clocks of its GPU then, tell why",
@@ -219,15 +189,8 @@ fn of_long_steps(steps: &[LongStep]) -> Option<String> {
 fn of_group(job: &str, group: &SlowGroup) -> Finding {
     let share = SET / group.ranks.len() as f64;
     let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
-    let stages: Vec<String> = group.stages.iter().map(u32::to_string).collect();
-    let line = |what: String, value: f64, expected: f64, unit: &'static str| Evidence {
-        table: "operations",
-        what,
-        value,
-        expected,
-        unit,
-    };
-    let of = format!("{} of these ranks (pipeline stage {})", group.kind, stages.join(", "));
+    let of = || (group.kind.clone(), group.stages.iter().copied().collect::<Vec<u32>>());
+    let ((kind, stages), (of_times, stages_of_times)) = (of(), of());
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -238,8 +201,12 @@ fn of_group(job: &str, group: &SlowGroup) -> Finding {
         severity: group.cost.clamp(0.0, 1.0),
         cost: None,
         evidence: vec![
-            line(format!("share of the job's time that {of} costs, replayed"), group.cost, 0.0, ""),
-            line(format!("{of} over that of other groups, from when the last rank has come"), group.times, 1.0, "times"),
+            Evidence::new(OperationSeen::GroupCost { group: kind, stages }, group.cost, 0.0),
+            Evidence::new(
+                OperationSeen::GroupTimes { group: of_times, stages: stages_of_times },
+                group.times,
+                1.0,
+            ),
         ],
         advice: "counters of the NICs of these ranks, and tests between their hosts, tell which connection it is; if all are \
                  well, this group moves more data than the others"
@@ -281,24 +248,8 @@ fn of_pairs(job: &str, pairs: &[SlowPair]) -> Vec<Finding> {
             severity: worst.cost.clamp(0.0, 1.0),
             cost: None,
             evidence: vec![
-                Evidence {
-                    table: "operations",
-                    what: format!(
-                        "transfers between ranks {} and {} over those of the same stages in other replicas",
-                        worst.ranks[0], worst.ranks[1]
-                    ),
-                    value: worst.times,
-                    expected: 1.0,
-                    unit: "times",
-                },
-                Evidence {
-                    table: "operations",
-                    what: "share of the job's time that is gone when they take as long as those, replayed"
-                        .into(),
-                    value: worst.cost,
-                    expected: 0.0,
-                    unit: "",
-                },
+                Evidence::new(OperationSeen::TransferTimes { ranks: worst.ranks }, worst.times, 1.0),
+                Evidence::new(OperationSeen::TransferCost {}, worst.cost, 0.0),
             ],
             advice: "counters of their NICs, and a test between their hosts, tell which end it is".into(),
         });

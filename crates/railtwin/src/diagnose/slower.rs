@@ -2,13 +2,11 @@
 use railtwin_diagnosis::steps::shift::WINDOW;
 use railtwin_diagnosis::steps::{Drift, Series, Slower, Step, changes, drifts, levels, strangers};
 use railtwin_formats::telemetry::{FileNotes, Format, StepSeries};
+use railtwin_records::seen::StepSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, Suspect, Syndrome};
 
 /// Confidence in whom: times of steps tell that a job is slower, and not what of it.
 const WHOM: f64 = 0.45;
-
-/// The table of evidence about steps.
-pub const TABLE: &str = "steps";
 
 /// Findings of runs that became slower, and notes on what was read, what was taken for times of steps, and on levels that
 /// differ.
@@ -40,8 +38,9 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
         matches!(file.format, Format::MlperfLog | Format::StepsCsv | Format::StepsJson | Format::TrainingLog)
     };
     for taken in files.iter().filter(is_of_steps).flat_map(|file| &file.notes) {
-        if !notes.contains(taken) {
-            notes.push(taken.clone());
+        let taken = taken.to_string();
+        if !notes.contains(&taken) {
+            notes.push(taken);
         }
     }
     for level in levels(&all) {
@@ -86,7 +85,7 @@ fn number_of(series: &StepSeries, at: usize) -> u64 {
     }
 }
 
-fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Finding {
+fn finding(who: String, [was, is]: [f64; 2], seen: StepSeen, advice: &str) -> Finding {
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -96,27 +95,26 @@ fn finding(who: String, [was, is]: [f64; 2], what: String, advice: &str) -> Find
         confidence: WHOM,
         severity: (is / was - 1.0).clamp(0.0, 1.0),
         cost: None,
-        evidence: vec![Evidence { table: TABLE, what, value: is, expected: was, unit: "s" }],
+        evidence: vec![Evidence::new(seen, is, was)],
         advice: advice.into(),
     }
 }
 
 fn of_slower(who: String, series: &StepSeries, one: &Slower) -> Finding {
-    let usual = if one.of_others { "other runs of the job" } else { "the steps before" };
-    let what = format!(
-        "steps take longer from step {} on, told after step {}, beside {usual}",
-        number_of(series, one.from),
-        number_of(series, one.told)
-    );
+    let seen = StepSeen::Longer {
+        from: number_of(series, one.from),
+        seen_at: number_of(series, one.told),
+        beside_others: one.of_others,
+    };
     let advice = "steps tell that the job became slower and not by what: give a trace of its ranks (Kineto, Megatron), logs \
                   of NCCL Inspector or counters of its hosts from that time";
-    finding(who, one.seconds, what, advice)
+    finding(who, one.seconds, seen, advice)
 }
 
 fn of_drift(who: String, series: &StepSeries, one: &Drift) -> Finding {
     let [from, to] = [one.from, one.steps[1]].map(|step| number_of(series, step));
-    let what = format!("drift: steps take longer little by little from step {from} to step {to}");
+    let seen = StepSeen::Drift { from, to };
     let advice = "a drift has no moment: sequences that grow, memory or logs that fill, hosts that warm up; counters of the \
                   first and the last hour tell what changed";
-    finding(who, one.seconds, what, advice)
+    finding(who, one.seconds, seen, advice)
 }

@@ -5,6 +5,7 @@ use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::pairs::{PAIR_SHARE, PairTest, slow_pairs};
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestResult};
+use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 /// Hosts of a test within one host among which a slow one can be told.
@@ -87,6 +88,12 @@ fn hosts_of(test: &NcclTest) -> Vec<&str> {
     hosts.into_iter().collect()
 }
 
+/// The class of a test: tests of one class are compared.
+pub(super) fn class_of(test: &NcclTest) -> String {
+    let name = if test.name.is_empty() { "a test" } else { &test.name };
+    format!("{name}, {} GPUs a host", test.devices.len() / hosts_of(test).len().max(1))
+}
+
 fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
     let hosts = hosts_of(test);
     if hosts.is_empty() {
@@ -97,10 +104,10 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
         test.devices.iter().min_by_key(|device| device.rank).map_or("", |device| device.host.as_str());
     let of_devices = || test.devices.iter().map(|device| (device.host.as_str(), device.bus.as_str()));
     let slots: BTreeMap<&str, &str> = if gpus == 1 { of_devices().collect() } else { BTreeMap::new() };
-    let name = if test.name.is_empty() { "a test" } else { &test.name };
+    let of_class = class_of(test);
     let row = |result: &NcclTestResult| {
         let measure = result.out_of_place.as_ref().or(result.in_place.as_ref())?;
-        let test = format!("{name}, {gpus} GPUs a host");
+        let test = of_class.clone();
         let class = format!("{test}, {} bytes", result.bytes);
         let (bytes, bandwidth) = (result.bytes, measure.bus_gb_per_s);
         Some(Measured { test, class, bytes, hosts: hosts.clone(), first, slots: slots.clone(), bandwidth })
@@ -114,16 +121,16 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
 /// (cluster01 of nccl-tests-cluster). What shows at one size only, because there is no other, accuses nobody.
 fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Settings) -> Vec<Finding> {
     // test -> class -> host -> logarithms of bandwidth
-    let mut tests: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, Vec<f64>>>> = BTreeMap::new();
+    let mut tests: BTreeMap<&str, BTreeMap<(&str, u64), BTreeMap<&str, Vec<f64>>>> = BTreeMap::new();
     for row in rows {
-        let hosts = tests.entry(&row.test).or_default().entry(&row.class).or_default();
+        let hosts = tests.entry(&row.test).or_default().entry((&row.class, row.bytes)).or_default();
         hosts.entry(row.hosts[0]).or_default().push(row.bandwidth.ln());
     }
     let mut found: BTreeMap<&str, (Vec<Evidence>, f64)> = BTreeMap::new();
-    for classes in tests.into_values() {
+    for (test, classes) in tests {
         let mut of_test: BTreeMap<&str, Vec<(Evidence, f64)>> = BTreeMap::new();
         let mut compared = 0;
-        for (class, hosts) in classes {
+        for ((_, bytes), hosts) in classes {
             let middle: BTreeMap<&str, f64> = hosts
                 .into_iter()
                 .filter_map(|(host, mut values)| Some((host, robust::median(&mut values)?)))
@@ -136,13 +143,8 @@ fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Setti
             let Some((center, deviation)) = robust::spread(&mut values) else { continue };
             let limit = (1.0 - PAIR_SHARE).ln().min(-settings.deviations * deviation);
             for (host, value) in middle.into_iter().filter(|(_, value)| value - center < limit) {
-                let evidence = Evidence {
-                    table: "nccl-tests",
-                    what: format!("bandwidth within the host in {class}, as a share of what is usual"),
-                    value: (value - center).exp(),
-                    expected: 1.0,
-                    unit: "",
-                };
+                let seen = TestSeen::WithinHost { class: test.to_owned(), bytes };
+                let evidence = Evidence::new(seen, (value - center).exp(), 1.0);
                 of_test.entry(host).or_default().push((evidence, value - center));
             }
         }
@@ -172,8 +174,6 @@ fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Setti
     found.into_iter().map(finding).collect()
 }
 
-/// Beginning of evidence of a test whose data came out wrong.
-pub const WRONG: &str = "wrong elements in ";
 /// Confidence in a host that is wrong by itself, or with several others.
 const SURE: f64 = 0.9;
 /// Confidence in ends of which nothing tells which it is, as of single tests that died.
@@ -202,14 +202,9 @@ fn wrong_logs(files: &[(String, Vec<NcclTest>)]) -> (Vec<Wrong<'_>>, BTreeMap<&s
             let hosts = hosts_of(test);
             let of = of_hosts.entry(hosts.clone()).or_default();
             if wrong > 0 {
-                let what = format!("{WRONG}{} over {}", test.name, hosts.join(", "));
-                of.push(Evidence {
-                    table: "nccl-tests",
-                    what,
-                    value: wrong as f64,
-                    expected: 0.0,
-                    unit: "elements",
-                });
+                let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+                let seen = TestSeen::WrongElements { test: test.name.clone(), hosts };
+                of.push(Evidence::new(seen, wrong as f64, 0.0));
             }
         }
         for (hosts, evidence) in of_hosts {

@@ -2,9 +2,10 @@
 //!
 //! They are taken from evidence: what a finding rests on says what it is. Where its lines tell nothing better, the kind of
 //! fault does, and last the syndrome.
-use railtwin_records::{Evidence, FaultKind, Finding, Syndrome};
-
-use super::{logs, slow_job, slower, tests_between};
+use railtwin_records::seen::{
+    ComputationSeen, CounterSeen, DumpSeen, LogSeen, ProbeSeen, RankState, RasSeen, TestSeen,
+};
+use railtwin_records::{Evidence, FaultKind, Finding, Seen, Syndrome};
 
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
@@ -56,66 +57,66 @@ pub fn of_finding(finding: &Finding) -> String {
 
 /// The Xid that a finding rests on: `Xid 79 (GPU has fallen off the bus)`.
 pub fn xid(finding: &Finding) -> Option<String> {
-    let line = finding.evidence.iter().find(|line| line.what.starts_with("Xid of "))?;
-    // Names of GPUs have colons, but none before a space.
-    let meaning = line.what.split_once(": ").map_or("", |(_, meaning)| meaning);
-    Some(format!("Xid {:.0} ({meaning})", line.value))
+    let (_, number, meaning) = counters(finding).find_map(|(seen, _)| seen.xid())?;
+    Some(format!("Xid {number} ({meaning})"))
+}
+
+/// Counters among the evidence of a finding.
+fn counters(finding: &Finding) -> impl Iterator<Item = (&CounterSeen, &Evidence)> {
+    finding.evidence.iter().filter_map(|line| match &line.seen {
+        Seen::Counter(seen) => Some((seen, line)),
+        _ => None,
+    })
 }
 
 /// Tests whose data came out wrong: `data came out wrong (42 wrong elements)`.
 pub fn wrong(finding: &Finding) -> Option<String> {
-    let wrong = finding.evidence.iter().filter(|line| line.what.starts_with(tests_between::WRONG));
-    let elements: f64 = wrong.map(|line| line.value).sum();
+    let is_wrong = |line: &&Evidence| matches!(line.seen, Seen::Test(TestSeen::WrongElements { .. }));
+    let elements: f64 = finding.evidence.iter().filter(is_wrong).map(|line| line.value).sum();
     let unit = if elements == 1.0 { "element" } else { "elements" };
     (elements > 0.0).then(|| format!("data came out wrong ({elements:.0} wrong {unit})"))
 }
 
-/// The SXid of an NVSwitch in a line of a log: `SXid 24007 of an NVSwitch, fatal`. Findings rest on fatal ones alone.
+/// The SXid of an NVSwitch: `SXid 24007 of an NVSwitch, fatal`. Findings rest on fatal ones alone.
 fn switch_xid(finding: &Finding) -> Option<String> {
-    let number = |line: &Evidence| -> Option<u32> {
-        let (_, rest) = line.what.split_once("SXid (")?.1.split_once(')')?;
-        let digits = rest.trim_start_matches([':', ' ']);
-        digits[..digits.find(|one: char| !one.is_ascii_digit()).unwrap_or(digits.len())].parse().ok()
-    };
-    let number = finding.evidence.iter().find_map(number)?;
+    let number = finding.evidence.iter().find_map(|line| match line.seen {
+        Seen::Log(LogSeen::SwitchXid { number, .. }) => Some(number),
+        _ => None,
+    })?;
     Some(format!("SXid {number} of an NVSwitch, fatal"))
 }
 
-/// What RAS tells of a rank: `does not answer RAS`, `reports error 5 of NCCL (invalid usage)`.
+/// The state of a rank by RAS: `does not answer RAS`, `reports error 5 of NCCL (invalid usage)`.
 fn reported(finding: &Finding) -> Option<String> {
-    let line = finding.evidence.first().filter(|line| line.table == "ras")?;
-    let (what, _) = line.what.strip_prefix("ranks that ")?.split_once(": ")?;
-    match what.split_once(' ')? {
-        ("report", error) => Some(format!("reports {error}")),
-        ("do", what) => Some(format!("does {what}")),
-        // Who is behind is waited for.
-        ("have", state) if !state.starts_with("launched") => Some(format!("has {state}")),
+    match finding.evidence.first()?.seen {
+        Seen::Ras(RasSeen::RasRanks { state, .. }) => state.of_one(),
         _ => None,
     }
 }
 
 /// How a process ended, as its log says: `ended with ValueError: sample 5 cannot be decoded`.
 fn ended(finding: &Finding) -> Option<String> {
-    let is_end = |line: &&Evidence| line.table == logs::TABLE && line.what.starts_with(logs::ENDED);
-    let line = finding.evidence.iter().find(is_end)?;
-    let (told, _) = line.what.rsplit_once(" (")?;
+    let told = finding.evidence.iter().find_map(|line| match &line.seen {
+        Seen::Log(seen @ LogSeen::Ended { .. }) => Some(seen.words()),
+        _ => None,
+    })?;
     let short: String = told.chars().take(ENDED_CHARS).collect();
     Some(if short.len() < told.len() { format!("{short}…") } else { short })
 }
 
 /// Ranks of dumps that wait for each other, which other things than what they call can be behind.
 fn circle(finding: &Finding) -> Option<String> {
-    let is_circle = |line: &&Evidence| line.what.starts_with("ranks that wait for each other in a circle");
-    finding.evidence.first().filter(is_circle).map(|_| "wait for each other in a circle".to_owned())
+    let is_cycle =
+        |line: &&Evidence| matches!(line.seen, Seen::Dump(DumpSeen::Ranks { state: RankState::Cycle, .. }));
+    finding.evidence.first().filter(is_cycle).map(|_| "wait for each other in a circle".to_owned())
 }
 
 /// Links of ports: down now, or lost and back.
 fn link(finding: &Finding) -> Option<String> {
-    let at_ports = |start: &'static str| {
-        finding.evidence.iter().filter(move |line| line.what.starts_with(start) && line.table == "counters")
-    };
-    let down = at_ports("link of the port at ").any(|line| line.value == 0.0 && line.expected > 0.0);
-    let losses: f64 = at_ports("losses of link of the port at ").map(|line| line.value).sum();
+    let is_up = |seen: &CounterSeen| matches!(seen, CounterSeen::LinkUp { .. });
+    let is_loss = |seen: &CounterSeen| matches!(seen, CounterSeen::LinkLosses { .. });
+    let down = counters(finding).any(|(seen, line)| is_up(seen) && line.value == 0.0 && line.expected > 0.0);
+    let losses: f64 = counters(finding).filter(|(seen, _)| is_loss(seen)).map(|(_, line)| line.value).sum();
     match (down, losses) {
         (true, _) => Some("link down".into()),
         (false, 1.0) => Some("link went down once and came back".into()),
@@ -127,7 +128,7 @@ fn link(finding: &Finding) -> Option<String> {
 /// What a kind of fault is called; what a counter tells, and how much of it, stands below.
 fn of_fault(finding: &Finding) -> Option<String> {
     use railtwin_records::Component::{Gpu, Rank};
-    if !finding.evidence.is_empty() && finding.evidence.iter().all(|line| line.table == logs::TABLE) {
+    if !finding.evidence.is_empty() && finding.evidence.iter().all(|line| line.table == LogSeen::TABLE) {
         return Some(switch_xid(finding).unwrap_or_else(|| "an error in its log".into()));
     }
     let at_gpu = finding.suspects.iter().all(|suspect| matches!(suspect.component, Gpu(_) | Rank(_)));
@@ -145,8 +146,9 @@ fn of_fault(finding: &Finding) -> Option<String> {
 
 /// Shares of probes that were lost: `loses 20 % of probes`, `loses 18 to 22 % of probes`.
 fn lost(finding: &Finding) -> Option<String> {
-    let is_share =
-        |line: &&Evidence| line.what.starts_with("share of ") && line.what.contains(" probes lost ");
+    let is_share = |line: &&Evidence| {
+        matches!(line.seen, Seen::Probe(ProbeSeen::Lost { .. } | ProbeSeen::LostOtherWay { .. }))
+    };
     let shares = finding.evidence.iter().filter(is_share).map(|line| line.value).filter(|share| *share > 0.0);
     let (least, most) =
         shares.fold((1.0_f64, 0.0_f64), |(least, most), share| (least.min(share), most.max(share)));
@@ -164,63 +166,58 @@ fn percent(least: f64, most: f64) -> String {
 
 /// Steps that take longer: `steps 5.1 % longer from step 101 on`.
 fn steps(finding: &Finding) -> Option<String> {
-    let line = finding.evidence.iter().find(|line| line.table == slower::TABLE)?;
+    let (seen, line) = finding.evidence.iter().find_map(|line| match &line.seen {
+        Seen::Step(seen) => Some((seen, line)),
+        _ => None,
+    })?;
     let share = 100.0 * (line.value / line.expected - 1.0);
-    let when = match line.what.strip_prefix("steps take longer ") {
-        Some(when) => when.split(',').next().unwrap_or(when),
-        None => line.what.strip_prefix("drift: steps take longer ")?,
-    };
-    share.is_finite().then(|| format!("steps {share:.1} % longer {when}"))
+    share.is_finite().then(|| format!("steps {share:.1} % longer {}", seen.when()))
 }
 
-/// What a rank takes longer for by itself: `its optimizer takes 8.1 times as long as others'`.
+/// A phase that takes a rank longer by itself: `its optimizer takes 8.1 times as long as others'`.
 fn alone(finding: &Finding) -> Option<String> {
-    let line = finding.evidence.first().filter(|line| line.table == "computation")?;
-    let (kind, _) = line.what.split_once(slow_job::OF_PEERS)?;
-    (kind != "computation").then(|| format!("its {kind} takes {:.1} times as long as others'", line.value))
+    let line = finding.evidence.first()?;
+    match &line.seen {
+        Seen::Computation(ComputationSeen::StepAlone { operation, .. }) => {
+            Some(format!("its {operation} takes {:.1} times as long as others'", line.value))
+        }
+        _ => None,
+    }
 }
 
 /// How bandwidth is less than usual: `communication is slow: half of what is usual, and falling with size (50 %)`.
 fn bandwidth(finding: &Finding) -> Option<String> {
-    let told = finding.evidence.iter().find_map(|line| {
-        let (_, of) = line.what.split_once(" as a share of ")?;
-        Some((of.split_once(": ")?.1, line.value))
-    });
-    let (how, share) = told?;
+    let (how, share) = finding.evidence.iter().find_map(|line| match &line.seen {
+        Seen::Test(seen) => seen.pattern().map(|pattern| (pattern, line.value)),
+        _ => None,
+    })?;
     Some(format!("communication is slow: {how} ({})", percent(share, share)))
 }
 
 /// How many times as long as usual packets take.
 fn delay(finding: &Finding) -> Option<String> {
-    let line =
-        finding.evidence.iter().find(|line| line.unit == "times" && line.what.starts_with("delay "))?;
+    let is_delay = |line: &&Evidence| {
+        matches!(line.seen, Seen::Probe(ProbeSeen::HostDelay { .. } | ProbeSeen::PairDelay { .. }))
+    };
+    let line = finding.evidence.iter().find(is_delay)?;
     let than = if line.table == "baseline" { "that of its baseline" } else { "what is usual" };
     Some(format!("delay {:.1} times {than}", line.value))
 }
 
 /// How much longer than before packets take.
 fn longer(finding: &Finding) -> Option<String> {
-    let line =
-        finding.evidence.iter().find(|line| line.unit == "ns" && line.what.starts_with("delay that "))?;
+    let is_shared = |line: &&Evidence| matches!(line.seen, Seen::Probe(ProbeSeen::SharedDelay { .. }));
+    let line = finding.evidence.iter().find(is_shared)?;
     Some(format!("packets take {:.1} us longer than before", line.value / 1e3))
 }
 
 #[cfg(test)]
 mod tests {
+    use railtwin_records::seen::{RasState, StepSeen};
+
     use super::*;
 
-    fn words(
-        syndrome: Syndrome,
-        faults: &[FaultKind],
-        lines: &[(&'static str, &str, f64, f64, &'static str)],
-    ) -> String {
-        let evidence = lines.iter().map(|&(table, what, value, expected, unit)| Evidence {
-            table,
-            what: what.into(),
-            value,
-            expected,
-            unit,
-        });
+    fn words(syndrome: Syndrome, faults: &[FaultKind], evidence: &[Evidence]) -> String {
         of_finding(&Finding {
             at_ns: 0,
             since: railtwin_records::Since::default(),
@@ -230,36 +227,28 @@ mod tests {
             confidence: 0.9,
             severity: 0.0,
             cost: None,
-            evidence: evidence.collect(),
+            evidence: evidence.to_vec(),
             advice: String::new(),
         })
     }
 
     #[test]
-    fn what_was_seen_is_said_with_its_figure() {
-        use Syndrome::{
-            CommunicationSlow, Counter, Latency, NonCommunicationHang, NonCommunicationSlow, Unreachable,
-        };
-        let xid = ("counters", "Xid of a/0000:9d:00: GPU has fallen off the bus", 79.0, 0.0, "");
-        assert_eq!(words(Counter, &[FaultKind::GpuError], &[xid]), "Xid 79 (GPU has fallen off the bus)");
+    fn counters_are_said_with_their_figure() {
+        use Syndrome::{Counter, NonCommunicationHang};
+        let (gpu, meaning) = ("a/0000:9d:00".to_owned(), "GPU has fallen off the bus");
+        let xid = Evidence::new(CounterSeen::Xid { gpu, number: 79, meaning }, 79.0, 0.0);
+        let xid = std::slice::from_ref(&xid);
+        assert_eq!(words(Counter, &[FaultKind::GpuError], xid), "Xid 79 (GPU has fallen off the bus)");
         assert_eq!(
-            words(NonCommunicationHang, &[], &[xid]),
+            words(NonCommunicationHang, &[], xid),
             "the others wait for it: Xid 79 (GPU has fallen off the bus)"
         );
-        let down = ("counters", "link of the port at a/mlx5_0 up", 0.0, 1.0, "");
-        let up = ("counters", "link of the port at a/mlx5_0 up", 1.0, 1.0, "");
-        let losses = |count: f64| {
-            (
-                "counters",
-                "losses of link of the port at a/mlx5_0 over its last two windows",
-                count,
-                0.0,
-                "losses",
-            )
-        };
-        assert_eq!(words(Counter, &[FaultKind::Down], &[down, losses(2.0)]), "link down");
+        let port = || "a/mlx5_0".to_owned();
+        let up = |value: f64| Evidence::new(CounterSeen::LinkUp { port: port() }, value, 1.0);
+        let losses = |count: f64| Evidence::new(CounterSeen::LinkLosses { port: port() }, count, 0.0);
+        assert_eq!(words(Counter, &[FaultKind::Down], &[up(0.0), losses(2.0)]), "link down");
         assert_eq!(
-            words(Counter, &[FaultKind::Flap], &[up, losses(1.0)]),
+            words(Counter, &[FaultKind::Flap], &[up(1.0), losses(1.0)]),
             "link went down once and came back"
         );
         assert_eq!(
@@ -267,89 +256,72 @@ mod tests {
             "link went down 3 times and came back"
         );
         assert_eq!(words(Counter, &[FaultKind::PauseStorm], &[]), "sends pauses without end");
-        let log = "a.log:7: node1 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36";
+        let text = || "nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36".to_owned();
+        let switch = Evidence::new(LogSeen::SwitchXid { number: 24007, text: text() }, 1.0, 0.0);
+        assert_eq!(words(Counter, &[FaultKind::Crash], &[switch]), "SXid 24007 of an NVSwitch, fatal");
+        let log = Evidence::new(LogSeen::Quoted { text: text() }, 1.0, 0.0);
+        assert_eq!(words(Counter, &[FaultKind::Crash], &[log]), "an error in its log");
+        assert_eq!(words(Counter, &[], &[]), "its counters say so");
+    }
+
+    #[test]
+    fn states_of_ranks_are_said_as_what_one_of_them_does() {
+        use Syndrome::NonCommunicationHang;
+        let ras = |state: RasState| {
+            Evidence::new(RasSeen::RasRanks { state, ranks: vec!["job/6".into()] }, 1.0, 0.0)
+        };
+        let of_crash = |state: RasState| words(Syndrome::Crash, &[], &[ras(state)]);
+        assert_eq!(of_crash(RasState::Error { code: 5 }), "reports error 5 of NCCL (invalid usage)");
+        assert_eq!(of_crash(RasState::Dead), "died");
+        assert_eq!(of_crash(RasState::Aborted), "has aborted a communicator");
+        let of_hang = |state: RasState| words(NonCommunicationHang, &[], &[ras(state)]);
+        assert_eq!(of_hang(RasState::Silent), "does not answer RAS");
+        assert_eq!(of_hang(RasState::Behind { by: 3 }), "the others wait for it");
+        let cycle = DumpSeen::Ranks { state: RankState::Cycle, ranks: vec![1, 2] };
         assert_eq!(
-            words(Counter, &[FaultKind::Crash], &[(logs::TABLE, log, 1.0, 0.0, "")]),
-            "SXid 24007 of an NVSwitch, fatal"
+            words(Syndrome::Mismatch, &[], &[Evidence::new(cycle, 2.0, 0.0)]),
+            "wait for each other in a circle"
         );
+    }
+
+    #[test]
+    fn probes_steps_and_tests_are_said_with_their_figure() {
+        use Syndrome::{CommunicationSlow, Latency, NonCommunicationSlow, Unreachable};
+        let share = |share: f64| {
+            let seen = ProbeSeen::Lost { from: "a".into(), to: "b".into(), source_port: None, sent: 100 };
+            Evidence::new(seen, share, 0.0)
+        };
+        let lost = |shares: &[f64]| {
+            let lines: Vec<Evidence> = shares.iter().copied().map(share).collect();
+            words(Unreachable, &[FaultKind::Lossy], &lines)
+        };
+        assert_eq!(lost(&[0.2, 0.2]), "loses 20 % of probes");
+        assert_eq!(lost(&[0.18, 0.22]), "loses 18 to 22 % of probes");
+        assert_eq!(lost(&[0.002]), "loses 0.20 % of probes");
+        assert_eq!(lost(&[1.0]), "does not answer");
+        let steps = |seen: StepSeen| words(NonCommunicationSlow, &[], &[Evidence::new(seen, 10.5, 10.0)]);
         assert_eq!(
-            words(
-                Counter,
-                &[FaultKind::Crash],
-                &[(logs::TABLE, "a.log:7: mce: [Hardware Error]", 1.0, 0.0, "")]
-            ),
-            "an error in its log"
-        );
-        let ras = |what: &'static str| ("ras", what, 1.0, 0.0, "ranks");
-        assert_eq!(
-            words(Syndrome::Crash, &[], &[ras("ranks that report error 5 of NCCL (invalid usage): job/6")]),
-            "reports error 5 of NCCL (invalid usage)"
-        );
-        assert_eq!(words(Syndrome::Crash, &[], &[ras("ranks that RAS holds for dead: job/6")]), "died");
-        assert_eq!(
-            words(NonCommunicationHang, &[], &[ras("ranks that do not answer RAS: job/6")]),
-            "does not answer RAS"
-        );
-        assert_eq!(
-            words(Syndrome::Crash, &[], &[ras("ranks that have aborted a communicator: job/6")]),
-            "has aborted a communicator"
-        );
-        let circle =
-            ("dumps", "ranks that wait for each other in a circle: each is in what …", 2.0, 0.0, "ranks");
-        assert_eq!(words(Syndrome::Mismatch, &[], &[circle]), "wait for each other in a circle");
-        assert_eq!(
-            words(NonCommunicationHang, &[], &[ras("ranks that have launched fewer all-reduces: job/6")]),
-            "the others wait for it"
-        );
-        let share = |share: f64| ("probes", "share of 100 probes lost from a to b", share, 0.0, "");
-        assert_eq!(
-            words(Unreachable, &[FaultKind::Lossy], &[share(0.2), share(0.2)]),
-            "loses 20 % of probes"
-        );
-        assert_eq!(
-            words(Unreachable, &[FaultKind::Lossy], &[share(0.18), share(0.22)]),
-            "loses 18 to 22 % of probes"
-        );
-        assert_eq!(words(Unreachable, &[FaultKind::Lossy], &[share(0.002)]), "loses 0.20 % of probes");
-        assert_eq!(words(Unreachable, &[FaultKind::Down], &[share(1.0)]), "does not answer");
-        let steps = |what: &'static str| (slower::TABLE, what, 10.5, 10.0, "s");
-        assert_eq!(
-            words(
-                NonCommunicationSlow,
-                &[],
-                &[steps("steps take longer from step 101 on, told after step 103")]
-            ),
+            steps(StepSeen::Longer { from: 101, seen_at: 103, beside_others: false }),
             "steps 5.0 % longer from step 101 on"
         );
         assert_eq!(
-            words(
-                NonCommunicationSlow,
-                &[],
-                &[steps("drift: steps take longer little by little from step 1 to step 9")]
-            ),
+            steps(StepSeen::Drift { from: 1, to: 9 }),
             "steps 5.0 % longer little by little from step 1 to step 9"
         );
-        let slow = (
-            "nccl-tests",
-            "bandwidth of these pairs, as a share of what is usual: half, and falling with size",
-            0.5,
-            1.0,
-            "",
-        );
+        let slow = TestSeen::PairsShare { pattern: "half, and falling with size".into() };
         assert_eq!(
-            words(CommunicationSlow, &[], &[slow]),
+            words(CommunicationSlow, &[], &[Evidence::new(slow, 0.5, 1.0)]),
             "communication is slow: half, and falling with size (50 %)"
         );
-        let delay = ("perftest", "delay of all 14 ways of a in x, times what is usual", 5.1, 1.0, "times");
+        let delay = ProbeSeen::HostDelay {
+            host: "a".into(),
+            pairs: 14,
+            class: "x".into(),
+            usual: railtwin_records::seen::Usual::Peers,
+        };
+        let delay = Evidence { table: "perftest", ..Evidence::new(delay, 5.1, 1.0) };
         assert_eq!(words(CommunicationSlow, &[], &[delay]), "delay 5.1 times what is usual");
-        let added = (
-            "probes",
-            "delay that 22 unloaded paths share, added to their baselines: median",
-            4527.5,
-            0.0,
-            "ns",
-        );
+        let added = Evidence::new(ProbeSeen::SharedDelay { paths: 22, loaded: false }, 4527.5, 0.0);
         assert_eq!(words(Latency, &[], &[added]), "packets take 4.5 us longer than before");
-        assert_eq!(words(Counter, &[], &[]), "its counters say so");
     }
 }

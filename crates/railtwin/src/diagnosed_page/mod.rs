@@ -130,7 +130,7 @@ fn evidence(line: &Evidence, sources: Option<&Sources>) -> Value {
     let number = |value: f64| if value.is_finite() { answer::number(value) } else { value.to_string() };
     json!({
         "table": line.table,
-        "what": line.what,
+        "what": line.words(),
         "value": number(line.value),
         "expected": number(line.expected),
         "unit": answer::unit(line),

@@ -78,7 +78,7 @@ fn finding_value(
     let suspects = finding.suspects.iter().map(|one| suspect(&one.component, one.share));
     let evidence = finding.evidence.iter().map(|line| {
         json!({
-            "table": line.table, "what": line.what, "value": line.value, "expected": line.expected,
+            "table": line.table, "what": line.words(), "value": line.value, "expected": line.expected,
             "unit": line.unit,
         })
     });

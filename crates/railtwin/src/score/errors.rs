@@ -2,7 +2,8 @@
 use std::fmt::Write;
 
 use railtwin_diagnosis::rules::ErrorCause;
-use railtwin_records::{FaultKind, Finding};
+use railtwin_records::seen::CounterSeen;
+use railtwin_records::{Evidence, FaultKind, Finding, Seen};
 use railtwin_scenario::FaultSubject;
 use rayon::prelude::*;
 
@@ -104,8 +105,9 @@ fn cause_of(finding: &Finding) -> Option<ErrorCause> {
         FaultKind::SizeMismatch => Some(ErrorCause::SizeMismatch),
         // That a process is gone says nothing; a kill that the host counted does.
         FaultKind::Crash => {
-            let killed = |what: &str| what.contains("for want of memory");
-            finding.evidence.iter().any(|row| killed(&row.what)).then_some(ErrorCause::OutOfMemory)
+            let is_kill =
+                |row: &Evidence| matches!(row.seen, Seen::Counter(CounterSeen::OutOfMemoryKills { .. }));
+            finding.evidence.iter().any(is_kill).then_some(ErrorCause::OutOfMemory)
         }
         _ => None,
     }

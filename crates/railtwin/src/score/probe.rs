@@ -229,6 +229,7 @@ fn enter(
 mod tests {
     use super::*;
     use crate::score::bench::Bench;
+    use railtwin_records::seen::OperationSeen;
     use railtwin_records::{CommunicatorInfo, Evidence, HostInfo, RankInfo, Syndrome};
     use std::collections::BTreeSet;
 
@@ -257,8 +258,8 @@ mod tests {
         let mut directory = Directory { hosts, ranks: ranks.collect(), ..Directory::default() };
         directory.jobs.push("job".into());
         directory.communicators.push(communicator);
-        let what = "duration of the last rank to come, dp communicator a".into();
-        let evidence = vec![Evidence { table: "operations", what, value: 2.0, expected: 1.0, unit: "us" }];
+        let seen = OperationSeen::LastToCome { axis: "dp".into(), communicator: "a".into() };
+        let evidence = vec![Evidence::new(seen, 2.0, 1.0)];
         let finding = Finding {
             at_ns: 0,
             since: railtwin_records::Since::default(),

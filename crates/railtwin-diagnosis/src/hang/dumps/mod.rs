@@ -123,9 +123,6 @@ pub struct Dumps {
 impl DumpedGroup {
     /// Its name for people.
     pub fn shown(&self) -> String {
-        match self.description.is_empty() || self.description == "undefined" {
-            true => format!("communicator {}", self.name),
-            false => format!("{} {}", self.description, self.name),
-        }
+        railtwin_records::seen::group_name(&self.name, &self.description)
     }
 }

@@ -1,6 +1,7 @@
 //! The answer: findings with what they rest on.
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_records::seen::{DumpSeen, DumpedCall, RankState};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::picture::{Picture, Standing};
@@ -99,7 +100,7 @@ impl Answer<'_> {
                 (false, false, _) => None,
             };
         let one = |(&rank, proof): (&u32, &Proof<'_>)| {
-            let (operation, words, what, value, expected) = self.words(rank, proof);
+            let (operation, advice, evidence) = self.words(rank, proof);
             let syndrome = match proof {
                 Proof::Differs { .. } => Syndrome::Mismatch,
                 _ => Syndrome::NonCommunicationHang,
@@ -111,70 +112,71 @@ impl Answer<'_> {
                 Proof::NotBegun { .. } => vec![FaultKind::GpuError, FaultKind::SlowGpu],
                 Proof::Differs { .. } => Vec::new(),
             };
-            let of_ranks = matches!(proof, Proof::Differs { .. } | Proof::NotBegun { .. });
-            let unit = if of_ranks { "ranks" } else { "operation" };
-            finding.evidence.insert(0, Evidence { table: "dumps", what, value, expected, unit });
-            finding.advice = words;
+            finding.evidence.insert(0, evidence);
+            finding.advice = advice.into();
             Some(finding)
         };
         self.proved.proofs.iter().filter_map(one).collect()
     }
 
-    /// Advice, the sentence of evidence, and its figures.
-    fn words<'b>(&self, rank: u32, proof: &Proof<'b>) -> (&'b DumpedOperation, String, String, f64, f64) {
-        let at = |operation: &DumpedOperation| {
-            format!("{} of {}", operation.name, self.picture.of.groups[operation.group].shown())
-        };
+    /// An operation of a dump as evidence names it.
+    fn call(&self, operation: &DumpedOperation) -> DumpedCall {
+        let group = &self.picture.of.groups[operation.group];
+        DumpedCall {
+            operation: operation.name.clone(),
+            group: group.name.clone(),
+            description: group.description.clone(),
+            sequence: operation.sequence,
+            frame: operation.frame.clone(),
+        }
+    }
+
+    /// The operation, the advice and the evidence of a proof.
+    fn words<'b>(&self, rank: u32, proof: &Proof<'b>) -> (&'b DumpedOperation, &'static str, Evidence) {
         match proof {
             Proof::Blind { operation, peer, ended } => (
                 operation,
                 "its process no longer sees what its GPU does: look for Xid and ECC errors of its GPU and for an exception \
-                 in its log"
-                    .into(),
-                format!(
-                    "rank {rank} holds {} pending, and rank {peer} reports operation {ended} of the same communicator as \
-                     ended, which nobody ends before rank {rank} is through",
-                    at(operation)
+                 in its log",
+                Evidence::new(
+                    DumpSeen::Holds { rank, call: self.call(operation), peer: *peer, ended: *ended },
+                    operation.sequence as f64,
+                    *ended as f64,
                 ),
-                operation.sequence as f64,
-                *ended as f64,
             ),
             Proof::Absent { operation, peer, last } => (
                 operation,
                 "its process stopped asking: a stack of its threads (py-spy dump) tells where; look also at data loading \
-                 and storage"
-                    .into(),
-                format!(
-                    "rank {rank} has nothing pending and never began {}, in which rank {peer} waits{}",
-                    at(operation),
-                    operation.frame.as_ref().map_or(String::new(), |frame| format!(" at {frame}"))
+                 and storage",
+                Evidence::new(
+                    DumpSeen::NeverBegan { rank, call: self.call(operation), peer: *peer },
+                    last.map_or(0.0, |last| last as f64),
+                    operation.sequence as f64,
                 ),
-                last.map_or(0.0, |last| last as f64),
-                operation.sequence as f64,
             ),
             Proof::Differs { operation, others, call } => (
                 operation,
-                DIFFER.into(),
-                format!(
-                    "rank {rank} calls {} as operation {} of {}{}, and {others} others {call}",
-                    operation.call.as_deref().unwrap_or(&operation.name),
-                    operation.sequence,
-                    self.picture.of.groups[operation.group].shown(),
-                    operation.frame.as_ref().map_or(String::new(), |frame| format!(" at {frame}"))
+                DIFFER,
+                Evidence::new(
+                    DumpSeen::CallsOther {
+                        rank,
+                        calls: operation.call.as_deref().unwrap_or(&operation.name).to_owned(),
+                        call: self.call(operation),
+                        others: *others,
+                        others_call: (*call).to_owned(),
+                    },
+                    1.0,
+                    0.0,
                 ),
-                1.0,
-                0.0,
             ),
             Proof::NotBegun { operation, others } => (
                 operation,
-                "its GPU does not come to it: a kernel before it does not end; look for Xid errors of its GPU".into(),
-                format!(
-                    "rank {rank} has not begun {}, which all others have{}",
-                    at(operation),
-                    operation.frame.as_ref().map_or(String::new(), |frame| format!(", asked for at {frame}"))
+                "its GPU does not come to it: a kernel before it does not end; look for Xid errors of its GPU",
+                Evidence::new(
+                    DumpSeen::NotBegun { rank, call: self.call(operation), others: *others },
+                    *others as f64,
+                    0.0,
                 ),
-                *others as f64,
-                0.0,
             ),
         }
     }
@@ -198,44 +200,34 @@ impl Answer<'_> {
                 .calls
                 .iter()
                 .map(|(call, ranks)| format!("{call} at {}", list(&ranks.keys().copied().collect())));
-            let what = format!(
-                "ranks that call different operations as number {} of {} ({})",
-                unlike.front.sequence,
-                self.picture.of.groups[unlike.front.group].shown(),
-                calls.collect::<Vec<_>>().join(", ")
-            );
-            return self.of_set(&unlike.ranks(), Syndrome::Mismatch, &what, DIFFER);
+            let state = RankState::CallDifferently {
+                call: self.call(unlike.front),
+                calls: calls.collect::<Vec<_>>().join(", "),
+            };
+            return self.of_set(&unlike.ranks(), Syndrome::Mismatch, state, DIFFER);
         }
-        let (set, syndrome, what, advice) = if all.iter().any(waits) {
-            let what =
-                "ranks that wait for each other in a circle: each is in what another of them has not come to";
+        let (set, syndrome, state, advice) = if all.iter().any(waits) {
             let advice = "ranks enter their communicators in different orders, call different operations of one, or the process of \
                  one no longer sees what its GPU does: compare what these ranks call, and look for Xid errors of their GPUs";
-            (all, Syndrome::Mismatch, what, advice)
+            (all, Syndrome::Mismatch, RankState::Cycle, advice)
         } else if let Some(late) = self.not_begun(&all) {
-            let what =
-                "ranks that have put on their streams what the others have begun, and have not begun it";
             let advice = "their GPUs do not come to it: kernels before it do not end, or wait for each other in what no dump records; \
                           look for Xid errors of these GPUs, and at what the program runs on them before it";
-            (late, Syndrome::NonCommunicationHang, what, advice)
+            (late, Syndrome::NonCommunicationHang, RankState::NotBegun, advice)
         } else if all.iter().any(is_within) {
-            let what =
-                "ranks within operations that all of their ranks have come to, for which the others wait";
             let are_begun = self.picture.waiting().filter(|(rank, _)| all.contains(rank));
             let advice = match are_begun.map(|(_, front)| front.started).all(|started| started == Some(true))
             {
                 true => ALL_BEGUN,
                 false => ALL_THERE,
             };
-            (all, Syndrome::CommunicationHang, what, advice)
+            (all, Syndrome::CommunicationHang, RankState::Within, advice)
         } else {
-            let what =
-                "ranks with nothing pending, for which the others wait; whether they came is not recorded";
             let advice = "stacks of the threads of these (py-spy dump) tell whether they stopped asking; a larger buffer of the \
                           recorder keeps what they did";
-            (all, Syndrome::NonCommunicationHang, what, advice)
+            (all, Syndrome::NonCommunicationHang, RankState::NothingPending, advice)
         };
-        self.of_set(&set, syndrome, what, advice)
+        self.of_set(&set, syndrome, state, advice)
     }
 
     /// Of ranks that are within operations that all have come to, those that have not begun what others of the same operation
@@ -271,9 +263,8 @@ impl Answer<'_> {
             && self.proved.proofs.is_empty()
             && missing.is_subset(&self.picture.of.silent);
         if is_gone && missing.iter().all(|rank| !self.picture.dumps.contains_key(rank)) {
-            let what = "ranks without a dump, for which others wait, and whose logs end before an operation ran out of its time";
             let advice = "its process was killed, stopped or lost its host: see the kernel's log of its host, and whether it lives";
-            let mut told = self.of_set(missing, Syndrome::NonCommunicationHang, what, advice)?;
+            let mut told = self.of_set(missing, Syndrome::NonCommunicationHang, RankState::Gone, advice)?;
             if !told.suspects.is_empty() {
                 told.confidence = GONE;
                 told.suspects.iter_mut().for_each(|suspect| suspect.share = GONE);
@@ -281,17 +272,19 @@ impl Answer<'_> {
             return Some(told);
         }
         let left = |rank: &u32| self.picture.dumps.contains_key(rank);
-        let what = if missing.iter().any(left) {
-            "ranks without a dump that tells where they stand, for which others wait"
-        } else {
-            "ranks without a dump, for which others wait"
-        };
+        let state = if missing.iter().any(left) { RankState::NoUsefulDump } else { RankState::NoDump };
         let advice = "a process that was killed or stopped leaves no dump or an empty one: see whether these live, and give \
                       their dumps if they were only not given";
-        self.of_set(missing, Syndrome::NonCommunicationHang, what, advice)
+        self.of_set(missing, Syndrome::NonCommunicationHang, state, advice)
     }
 
-    fn of_set(&self, set: &BTreeSet<u32>, syndrome: Syndrome, what: &str, advice: &str) -> Option<Finding> {
+    fn of_set(
+        &self,
+        set: &BTreeSet<u32>,
+        syndrome: Syndrome,
+        state: RankState,
+        advice: &str,
+    ) -> Option<Finding> {
         let few = !set.is_empty() && 2 * set.len() <= self.picture.ranks.len();
         let (_, front) = self.picture.waiting().find(|(rank, front)| {
             set.contains(rank)
@@ -304,16 +297,8 @@ impl Answer<'_> {
             Syndrome::Mismatch => Vec::new(),
             _ => vec![FaultKind::Crash, FaultKind::Hang, FaultKind::GpuError],
         };
-        finding.evidence.insert(
-            0,
-            Evidence {
-                table: "dumps",
-                what: format!("{what}: {}", list(set)),
-                value: set.len() as f64,
-                expected: 0.0,
-                unit: "ranks",
-            },
-        );
+        let seen = DumpSeen::Ranks { state, ranks: set.iter().copied().collect() };
+        finding.evidence.insert(0, Evidence::new(seen, set.len() as f64, 0.0));
         finding.advice = advice.into();
         Some(finding)
     }
@@ -329,29 +314,17 @@ impl Answer<'_> {
         let name = |rank: &u32| Component::Rank(format!("{}/{rank}", self.job));
         let suspects = ranks.iter().map(|rank| Suspect { component: name(rank), share }).collect();
         let count = self.picture.of.groups.len();
-        let mut evidence = vec![Evidence {
-            table: "dumps",
-            what: format!(
-                "ranks that are within an operation, of {} in {count} communicators",
-                self.picture.ranks.len()
-            ),
-            value: self.waiting as f64,
-            expected: 0.0,
-            unit: "ranks",
-        }];
+        let seen = DumpSeen::Waiting { ranks: self.picture.ranks.len(), communicators: count };
+        let mut evidence = vec![Evidence::new(seen, self.waiting as f64, 0.0)];
         let unknown: BTreeSet<u32> = (self.picture.ranks.iter().copied())
             .filter(|rank| self.picture.is_unknown(*rank) && !ranks.contains(rank))
             // These have a finding of their own.
             .filter(|rank| !self.proved.unexplained.contains(rank))
             .collect();
         if !unknown.is_empty() {
-            evidence.push(Evidence {
-                table: "dumps",
-                what: format!("ranks of whose dump nothing can be said: {}", list(&unknown)),
-                value: unknown.len() as f64,
-                expected: 0.0,
-                unit: "ranks",
-            });
+            let count = unknown.len() as f64;
+            let seen = DumpSeen::Unknown { ranks: unknown.into_iter().collect() };
+            evidence.push(Evidence::new(seen, count, 0.0));
         }
         let last = self.picture.dumps.values().flat_map(|dump| &dump.operations).map(|one| one.last_ns).max();
         Finding {

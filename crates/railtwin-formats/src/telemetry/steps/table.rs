@@ -108,7 +108,7 @@ impl Columns {
         }
         if taken.is_empty() {
             let problem = format!("has no column of times of steps: {}", listed(names));
-            return Err(wrong([problem, WANTED.into()]));
+            return Err(wrong([problem, WANTED.into()]).foreign());
         }
         Ok(Self {
             taken,

@@ -1,5 +1,6 @@
 //! The first screen: what a cause is, what decides it, and how it is written.
 use super::*;
+use railtwin_records::seen::{CounterSeen, DumpSeen, DumpedCall, RasSeen, RasState, TestSeen};
 use railtwin_records::{Since, Suspect};
 
 fn finding(syndrome: Syndrome, component: Component, advice: &str) -> Finding {
@@ -35,21 +36,25 @@ fn what_is_alike_is_one_cause_and_pairs_follow_from_their_host() {
     assert_eq!(who(&two), "connection c > d and e > f");
 }
 
-fn line(table: &'static str, what: &str, value: f64, expected: f64) -> Evidence {
-    Evidence { table, what: what.into(), value, expected, unit: "" }
+fn hung() -> Evidence {
+    Evidence::new(TestSeen::HostPasses { host: "b".into() }, 7.0, 0.0)
+}
+
+fn losses() -> Evidence {
+    Evidence::new(CounterSeen::LinkLosses { port: "b/mlx5_0".into() }, 3.0, 0.0)
 }
 
 #[test]
 fn what_tests_show_follows_from_the_link_of_their_host() {
     let hangs = Finding {
-        evidence: vec![line("nccl-tests", "tests that hang", 7.0, 0.0)],
+        evidence: vec![hung()],
         ..finding(Syndrome::CommunicationHang, Component::Host("b".into()), "look")
     };
     let down = Finding {
         faults: vec![FaultKind::Down],
         severity: 0.2,
         cost: None,
-        evidence: vec![line("counters", "losses of link", 3.0, 0.0)],
+        evidence: vec![losses()],
         ..finding(Syndrome::Counter, Component::Nic("b/mlx5_0".into()), "")
     };
     let rows = |findings: &[Finding]| -> Vec<(Vec<usize>, Vec<usize>)> {
@@ -67,13 +72,14 @@ fn what_tests_show_follows_from_the_link_of_their_host() {
 #[test]
 fn the_line_that_decides_is_shown_first() {
     let mut found = finding(Syndrome::Crash, Component::Gpu("a/gpu-0".into()), "");
+    let silent = RasSeen::RasRanks { state: RasState::Silent, ranks: vec!["job/1".into()] };
+    let xid = CounterSeen::Xid { gpu: "a/gpu-0".into(), number: 79, meaning: "GPU has fallen off the bus" };
     found.evidence = vec![
-        line("ras", "ranks that do not answer", 1.0, 0.0),
-        line("counters", "up", 1.0, 1.0),
-        line("counters", "Xid of a/gpu-0: GPU has fallen off the bus", 79.0, 0.0),
+        Evidence::new(silent, 1.0, 0.0),
+        Evidence::new(CounterSeen::LinkUp { port: "a/mlx5_0".into() }, 1.0, 1.0),
+        Evidence::new(xid, 79.0, 0.0),
     ];
-    let order: Vec<&str> = deciding(&found).iter().map(|line| line.what.as_str()).collect();
-    assert_eq!(order, ["Xid of a/gpu-0: GPU has fallen off the bus", "ranks that do not answer", "up"]);
+    assert_eq!(deciding_rows(&found), [2, 0, 1]);
     assert_eq!(
         [sure(0.95, true), sure(0.8, true), sure(0.5, true), sure(0.4, false)],
         ["sure", "likely", "may be", "not proved"]
@@ -83,24 +89,27 @@ fn the_line_that_decides_is_shown_first() {
 #[test]
 fn a_proof_is_shown_though_it_is_as_expected_and_units_are_words() {
     let mut found = finding(Syndrome::NonCommunicationHang, Component::Rank("job/3".into()), "");
-    let proof = Evidence {
-        unit: OPERATION,
-        ..line("dumps", "rank 3 scheduled it and did not begin what rank 0 is within", 21.0, 21.0)
+    let call = DumpedCall {
+        operation: "all-reduce".into(),
+        group: "0".into(),
+        description: String::new(),
+        sequence: 21,
+        frame: None,
     };
-    found.evidence = vec![proof, line("dumps", "ranks that are within an operation, of 8", 8.0, 0.0)];
+    let proof = Evidence::new(DumpSeen::NeverBegan { rank: 3, call, peer: 0 }, 21.0, 21.0);
+    found.evidence = vec![proof, Evidence::new(DumpSeen::Waiting { ranks: 8, communicators: 1 }, 8.0, 0.0)];
     assert_eq!(deciding_rows(&found), [0, 1]);
     assert_eq!(measured(&found.evidence[0]), "operation 21");
     let behind = Evidence { value: 20.0, ..found.evidence[0].clone() };
     assert_eq!(measured(&behind), "operation 20, expected 21");
     let mut rail = finding(Syndrome::CommunicationSlow, Component::Rail("0000:03:00".into()), "");
     rail.evidence = vec![
-        line("nccl-tests", "the other hosts of these pairs: a, b", 2.0, 0.0),
-        line(
-            "nccl-tests",
-            "bandwidth of these pairs, as a share of what is usual: falling with size",
-            0.4,
-            1.0,
+        Evidence::new(
+            TestSeen::PairHosts { hosts: vec!["a".into(), "b".into()], are_others: true },
+            2.0,
+            0.0,
         ),
+        Evidence::new(TestSeen::PairsShare { pattern: "falling with size".into() }, 0.4, 1.0),
     ];
     assert_eq!(deciding_rows(&rail), [1, 0]);
     let one = |unit: &'static str, value: f64| unit_of(value, unit);
@@ -120,7 +129,7 @@ fn a_proof_is_shown_though_it_is_as_expected_and_units_are_words() {
 }
 
 fn unit_of(value: f64, unit: &'static str) -> &'static str {
-    let of = Box::leak(Box::new(Evidence { unit, ..line("counters", "x", value, 0.0) }));
+    let of = Box::leak(Box::new(Evidence { unit, value, ..losses() }));
     super::unit(of)
 }
 

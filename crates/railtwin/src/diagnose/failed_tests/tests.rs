@@ -39,7 +39,7 @@ fn pairs(hosts: usize, end: impl Fn(usize, usize) -> Option<NcclTestEnd>) -> Vec
 }
 
 fn accused(files: &[(String, Vec<NcclTest>)]) -> Vec<(String, usize)> {
-    let (found, ..) = of_failed_tests(files);
+    let (found, ..) = of_failed_tests("nccl-tests", files);
     let accusing = found.iter().filter(|finding| finding.accuses());
     accusing.map(|one| (one.suspects[0].component.name().to_owned(), one.suspects.len())).collect()
 }
@@ -48,13 +48,13 @@ fn accused(files: &[(String, Vec<NcclTest>)]) -> Vec<(String, usize)> {
 fn a_host_that_fails_in_all_of_its_tests_is_named() {
     let files = pairs(6, |a, b| DIED.filter(|_| a == 2 || b == 2));
     assert_eq!(accused(&files), [("h02".to_owned(), 1)]);
-    let (found, notes, failed) = of_failed_tests(&files);
+    let (found, notes, failed) = of_failed_tests("nccl-tests", &files);
     assert_eq!((found.len(), failed), (1, 5));
     assert_eq!(found[0].syndrome, Syndrome::Crash);
     assert!(
-        found[0].evidence[0].what.contains("host h02: in 5 of 5 logs of tests that died"),
+        found[0].evidence[0].words().contains("host h02: in 5 of 5 logs of tests that died"),
         "{}",
-        found[0].evidence[0].what
+        found[0].evidence[0].words()
     );
     assert_eq!(notes, ["nccl-tests: 5 of 15 tests did not come to their end"]);
 }
@@ -70,7 +70,7 @@ fn two_hosts_that_fail_now_and_then_are_told_one_after_the_other() {
 fn failures_that_fall_anywhere_accuse_nobody_and_are_told() {
     let bad = [(0, 1), (2, 3), (4, 5), (6, 7)];
     let files = pairs(12, |a, b| HUNG.filter(|_| bad.contains(&(a, b))));
-    let (found, ..) = of_failed_tests(&files);
+    let (found, ..) = of_failed_tests("nccl-tests", &files);
     assert_eq!((found.len(), accused(&files).len()), (4, 0));
     assert!(found.iter().all(|one| one.suspects.len() == 3 && one.advice.contains("not enough evidence")));
 }
@@ -78,19 +78,19 @@ fn failures_that_fall_anywhere_accuse_nobody_and_are_told() {
 #[test]
 fn logs_that_all_failed_tell_no_host_from_how_they_were_started() {
     let one = [("a.log".to_owned(), vec![test(&["h0", "h1"], DIED)])];
-    let (found, ..) = of_failed_tests(&one);
+    let (found, ..) = of_failed_tests("nccl-tests", &one);
     assert_eq!((found.len(), accused(&one).len()), (1, 0));
     let names: Vec<&str> = found[0].suspects.iter().map(|one| one.component.name()).collect();
     assert_eq!(names, ["h0", "h1", "h0 > h1"]);
     assert!(found[0].advice.contains("not enough evidence"), "{}", found[0].advice);
     // The one that they have in common comes first.
     let files = ["h1", "h2", "h3"].map(|other| (format!("{other}.log"), vec![test(&["h0", other], HUNG)]));
-    let (found, ..) = of_failed_tests(&files);
+    let (found, ..) = of_failed_tests("nccl-tests", &files);
     assert_eq!((found[0].suspects[0].component.name(), accused(&files).len()), ("h0", 0));
     // Who explains more of them is told with more confidence.
     let pairs = [["h8", "h2"], ["h8", "h3"], ["h8", "h9"], ["h16", "h5"], ["h16", "h7"]];
     let files = pairs.map(|pair| (pair[1].to_owned(), vec![test(&pair, HUNG)]));
-    let (found, ..) = of_failed_tests(&files);
+    let (found, ..) = of_failed_tests("nccl-tests", &files);
     assert!(found[0].confidence > found[1].confidence && accused(&files).is_empty(), "{found:?}");
     assert_eq!(found[0].suspects[0].component.name(), "h8");
 }
@@ -102,7 +102,7 @@ fn a_wide_test_leaves_the_host_that_came_through_no_other() {
     let mut files: Vec<(String, Vec<NcclTest>)> =
         (0..5).map(|host| (format!("{host}.log"), vec![test(&wide[host..=host], None)])).collect();
     files.push(("wide.log".into(), vec![test(&wide, HUNG)]));
-    let (found, ..) = of_failed_tests(&files);
+    let (found, ..) = of_failed_tests("nccl-tests", &files);
     assert_eq!(found[0].suspects.len(), 1, "{found:?}");
     assert_eq!(found[0].suspects[0].component.name(), "h5");
     assert!(!found[0].accuses(), "one log is not enough");
@@ -120,9 +120,9 @@ fn a_log_that_names_its_own_failure_and_one_without_devices() {
     assert_eq!(accused(&files), [("h03".to_owned(), 1)]);
     let mut files = pairs(5, |_, _| None);
     files.push(("junk.log".into(), vec![test(&[], HUNG)]));
-    let (found, notes, _) = of_failed_tests(&files);
+    let (found, notes, _) = of_failed_tests("nccl-tests", &files);
     assert!(found[0].suspects.is_empty() && notes[1].contains("name no hosts"), "{notes:?}");
-    assert!(found[0].evidence[0].what.contains("junk.log:9"), "{:?}", found[0].evidence);
+    assert!(found[0].evidence[0].words().contains("junk.log:9"), "{:?}", found[0].evidence);
 }
 
 /// A test over some hosts that died, of which one or more say so of themselves.
@@ -144,9 +144,9 @@ fn in_one_wide_test_who_says_so_of_itself_is_named() {
     let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
     let files = [("wide.log".to_owned(), vec![died_of(&wide, &["h3"])])];
     assert_eq!(accused(&files), [("h3".to_owned(), 1)]);
-    let (found, ..) = of_failed_tests(&files);
+    let (found, ..) = of_failed_tests("nccl-tests", &files);
     assert!((found[0].confidence - NAMED).abs() < 1e-9, "{found:?}");
-    assert!(found[0].evidence.iter().any(|line| line.what.contains("h3: Test CUDA failure")), "{found:?}");
+    assert!(found[0].evidence.iter().any(|line| line.words().contains("h3: Test CUDA failure")), "{found:?}");
     assert!(!found[0].advice.contains("not enough evidence"), "{}", found[0].advice);
     // Several say so, or nobody, or each of several logs another one: it may be the program.
     for own in [&["h3", "h4"][..], &[]] {

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Syndrome};
+use railtwin_records::seen::LogSeen;
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLine, Syndrome};
 
 use super::who::Who;
-use super::{LITTLE, Said, TABLE, finding};
+use super::{LITTLE, Said, finding};
 
-/// How a line of evidence on such an end begins.
-pub const ENDED: &str = "ended with ";
 /// Confidence in the one process that ended by itself.
 const ALONE: f64 = 0.85;
 /// Processes that are told one by one.
@@ -90,14 +89,14 @@ const SENT: [i32; 5] = [1, 2, ABORT, 10, 15];
 
 /// How a process ended.
 struct End {
-    said: Vec<String>,
+    said: Vec<Evidence>,
     /// Whether it is surely by itself.
     is_own: bool,
     is_signal: bool,
 }
 
 /// Findings of processes that ended by themselves, and notes.
-pub(super) fn of_ends(
+pub(in crate::diagnose) fn of_ends(
     events: &[Said<'_>],
     logs: &[(String, ClusterLog)],
     who: &Who<'_>,
@@ -122,7 +121,7 @@ pub(super) fn of_ends(
             code => format!("status {code}"),
         };
         let Some(component) = who.process_of(event, job) else { continue };
-        let said = vec![format!("{ENDED}{how} ({file}:{})", event.line)];
+        let said = vec![ended(how, file, event.line)];
         // Victims end with a status of 1, too, and by signals that are sent.
         let is_own = is_signal || *code > OF_ANY_EXCEPTION;
         ends.insert(component, End { said, is_own, is_signal: *code < 0 });
@@ -137,7 +136,7 @@ pub(super) fn of_ends(
         let Some((_, event)) = chain.last().map(|(said, _)| said) else { continue };
         let Some(component) = who.process_of(event, job) else { continue };
         let said =
-            chain.iter().rev().map(|((file, event), text)| format!("{ENDED}{text} ({file}:{})", event.line));
+            chain.iter().rev().map(|((file, event), text)| ended((*text).to_owned(), file, event.line));
         let is_end = chain.iter().any(|(_, text)| is_of_an_end(text));
         let died = has_closed || roots.is_of(*rank);
         let is_own = died && !is_end && !roots.is_another(*rank, &chains);
@@ -156,7 +155,8 @@ pub(super) fn of_ends(
     }
     if ends.len() > TOLD_MOST {
         let names: Vec<&str> = ends.keys().take(TOLD_MOST).map(Component::name).collect();
-        let first = ends.values().next().and_then(|end| end.said.first()).map_or("", String::as_str);
+        let first = ends.values().next().and_then(|end| end.said.first());
+        let first = first.map_or(String::new(), Evidence::words);
         let note = format!(
             "{} processes ended by themselves: {}, …; one {first}: see the program first",
             ends.len(),
@@ -170,20 +170,12 @@ pub(super) fn of_ends(
 
 /// A job that died of which logs tell nothing but who lost others by it. It names nobody: they are victims.
 pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
-    let events: Vec<Said<'_>> = logs
-        .iter()
-        .flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event)))
-        .collect();
+    let events = super::events(logs);
     let mut chains = last_chains(&events, logs);
     chains.retain(|_, chain| chain.iter().any(|(_, text)| is_of_others(text)));
     let ((file, event), text) = *chains.values().next()?.last()?;
-    let names: Vec<String> = chains.keys().take(TOLD_MOST).map(u32::to_string).collect();
-    let more = if chains.len() > names.len() { ", …" } else { "" };
-    let what = format!(
-        "ranks that ended because of others: {}{more}; the first: {text} ({file}:{})",
-        names.join(", "),
-        event.line
-    );
+    let seen = LogSeen::EndedByOthers { ranks: chains.keys().copied().collect(), first: text.to_owned() };
+    let evidence = Evidence::new(seen, chains.len() as f64, 0.0).at(SourceLine::new(file, event.line));
     Some(Finding {
         at_ns: 0,
         since: Since::default(),
@@ -193,11 +185,16 @@ pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
         confidence: 0.0,
         severity: 1.0,
         cost: None,
-        evidence: vec![Evidence { table: TABLE, what, value: chains.len() as f64, expected: 0.0, unit: "ranks" }],
+        evidence: vec![evidence],
         advice: "another process ended or stood still, and which one these lines do not tell: look at ranks of which no exception \
                  is told, at what the launcher says, and at the kernel's logs of their hosts"
             .into(),
     })
+}
+
+/// The end of a process, with the line that says so.
+fn ended(how: String, file: &str, line: u64) -> Evidence {
+    Evidence::new(LogSeen::Ended { how }, 1.0, 0.0).at(SourceLine::new(file, line))
 }
 
 fn told(component: Component, end: End, is_alone: bool) -> Finding {
@@ -205,8 +202,7 @@ fn told(component: Component, end: End, is_alone: bool) -> Finding {
     // Of an exception the program is to blame, and not what it runs on.
     let faults = if end.is_signal { vec![FaultKind::Crash] } else { Vec::new() };
     let mut one = finding(component, confidence, faults, Vec::new());
-    let line = |what| Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "" };
-    one.evidence = end.said.into_iter().take(4).map(line).collect();
+    one.evidence = end.said.into_iter().take(4).collect();
     one.syndrome = Syndrome::Crash;
     one.advice = match end.is_signal && end.is_own {
         true => "its process ended by itself, the others follow: the kernel's log of its host tells why (memory, a fault)",

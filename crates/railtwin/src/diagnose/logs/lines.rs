@@ -1,8 +1,9 @@
 //! Which lines of logs a reading of a counter was taken from, for whoever wants to look for themselves.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
-use railtwin_records::{Component, Directory, Evidence};
+use railtwin_records::seen::CounterSeen;
+use railtwin_records::{Component, Directory, Evidence, Seen};
 
 use super::Said;
 use super::who::Who;
@@ -34,18 +35,24 @@ impl Reading {
         }
     }
 
-    /// Whether a line of evidence is of such a reading.
-    fn is_told_by(self, line: &Evidence) -> bool {
-        let what = line.what.as_str();
-        match self {
-            Self::Xid(number) => what.starts_with("Xid of ") && line.value == f64::from(number),
-            Self::Ecc => what.contains(" ECC errors of "),
-            Self::Kill => what.starts_with("processes of "),
-            // What says that a link is up rests on the line that says so; all else on a loss. At a far end is another port.
-            Self::Link { up } => {
-                let is_here = what.contains("link ") && !what.contains(" far end of ");
-                is_here && up == (what.ends_with(" up") && line.value == 1.0)
+    /// Whether counters of this kind were read from such a line. A link that is up rests on the line that says so, all
+    /// else about links on a loss.
+    const fn is_told_by(self, seen: &CounterSeen, is_up: bool) -> bool {
+        match (self, seen) {
+            (Self::Xid(read), CounterSeen::Xid { number, .. } | CounterSeen::NewXid { number, .. }) => {
+                read == *number
             }
+            (Self::Ecc, CounterSeen::EccErrors { .. })
+            | (Self::Kill, CounterSeen::OutOfMemoryKills { .. }) => true,
+            (Self::Link { up }, CounterSeen::LinkUp { .. }) => up == is_up,
+            (
+                Self::Link { up },
+                CounterSeen::LinkLosses { .. }
+                | CounterSeen::LinkDownFarUp { .. }
+                | CounterSeen::PortsLost { .. }
+                | CounterSeen::PortLost { .. },
+            ) => !up,
+            _ => false,
         }
     }
 }
@@ -85,9 +92,14 @@ impl Lines {
 
     /// Files and numbers of the lines on which one of evidence rests.
     pub fn behind<'a>(&'a self, evidence: &'a Evidence) -> impl Iterator<Item = (&'a str, u64)> {
-        let all = names_in(&evidence.what).into_iter().filter_map(|name| self.0.get(name)).flatten();
-        let told = all.filter(|line| line.reading.is_told_by(evidence));
-        told.map(|line| (line.file.as_str(), line.number))
+        let seen = match &evidence.seen {
+            Seen::Counter(seen) => Some(seen),
+            _ => None,
+        };
+        let of = seen.and_then(|seen| Some((seen, self.0.get(device(seen)?)?))).into_iter();
+        of.flat_map(|(seen, lines)| lines.iter().map(move |line| (seen, line)))
+            .filter(|(seen, line)| line.reading.is_told_by(seen, evidence.value == 1.0))
+            .map(|(_, line)| (line.file.as_str(), line.number))
     }
 }
 
@@ -107,9 +119,19 @@ fn component(who: &Who<'_>, event: &LogEvent) -> Option<Component> {
     }
 }
 
-/// Words of a sentence without the signs behind them.
-fn names_in(what: &str) -> BTreeSet<&str> {
-    what.split(' ').map(|word| word.trim_end_matches([',', ':'])).collect()
+/// The component of a counter that logs tell of.
+fn device(seen: &CounterSeen) -> Option<&str> {
+    match seen {
+        CounterSeen::Xid { gpu, .. }
+        | CounterSeen::NewXid { gpu, .. }
+        | CounterSeen::EccErrors { gpu, .. } => Some(gpu),
+        CounterSeen::OutOfMemoryKills { host } => Some(host),
+        CounterSeen::LinkUp { port }
+        | CounterSeen::LinkLosses { port }
+        | CounterSeen::LinkDownFarUp { port } => Some(port),
+        CounterSeen::PortsLost { nic } | CounterSeen::PortLost { nic } => Some(nic),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -119,10 +141,6 @@ mod tests {
     fn event(host: &str, line: u64, what: KernelEvent) -> LogEvent {
         let (host, what) = (Some(host.to_owned()), LogSays::Kernel(what));
         LogEvent { host, rank: None, device: None, time_ns: None, line, text: String::new(), what }
-    }
-
-    fn told(what: &str, value: f64) -> Evidence {
-        Evidence { table: "counters", what: what.to_owned(), value, expected: 0.0, unit: "" }
     }
 
     #[test]
@@ -143,16 +161,19 @@ mod tests {
         ];
         let logs = [("syslog".to_owned(), ClusterLog { events, ..ClusterLog::default() })];
         let lines = Lines::of(&logs, &[], &Directory::default());
-        let behind = |what: &str, value: f64| -> Vec<u64> {
-            lines.behind(&told(what, value)).map(|(_, number)| number).collect()
+        let behind = |seen: CounterSeen, value: f64| -> Vec<u64> {
+            lines.behind(&Evidence::new(seen, value, 0.0)).map(|(_, number)| number).collect()
         };
-        assert_eq!(behind("losses of link of the port at a/mlx5_0 over its last two windows", 1.0), [2]);
-        assert_eq!(behind("link of the port at a/mlx5_0 up", 0.0), [2]);
-        assert_eq!(behind("link of the port at a/mlx5_0 up", 1.0), [1]);
-        assert!(behind("link up at the far end of a/mlx5_0", 1.0).is_empty());
-        assert_eq!(behind("Xid of a/0000:9d:00: GPU has fallen off the bus", 79.0), [4]);
-        assert!(behind("Xid of a/0000:9d:00: GPU has fallen off the bus", 48.0).is_empty());
-        assert!(behind("Xid of a/gpu-0: GPU has fallen off the bus", 79.0).is_empty());
-        assert_eq!(behind("processes of a killed for want of memory lately", 1.0), [6]);
+        let port = || "a/mlx5_0".to_owned();
+        assert_eq!(behind(CounterSeen::LinkLosses { port: port() }, 1.0), [2]);
+        assert_eq!(behind(CounterSeen::LinkUp { port: port() }, 0.0), [2]);
+        assert_eq!(behind(CounterSeen::LinkUp { port: port() }, 1.0), [1]);
+        assert!(behind(CounterSeen::FarLinkUp { port: port() }, 1.0).is_empty());
+        let xid =
+            |gpu: &str, number: u32| CounterSeen::Xid { gpu: gpu.into(), number, meaning: "off the bus" };
+        assert_eq!(behind(xid("a/0000:9d:00", 79), 79.0), [4]);
+        assert!(behind(xid("a/0000:9d:00", 48), 48.0).is_empty());
+        assert!(behind(xid("a/gpu-0", 79), 79.0).is_empty());
+        assert_eq!(behind(CounterSeen::OutOfMemoryKills { host: "a".into() }, 1.0), [6]);
     }
 }

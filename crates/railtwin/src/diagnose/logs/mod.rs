@@ -20,61 +20,61 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_diagnosis::ends::{End, Fault, Report, UNKNOWN_HOST, findings_of_reports};
 use railtwin_diagnosis::rules::{Xid, xid_meaning};
 use railtwin_formats::telemetry::{ClusterLog, KernelEvent, LogEvent, LogSays, NcclEvent, NcclTest};
-use railtwin_records::{Batch, Component, Directory, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::seen::LogSeen;
+use railtwin_records::{
+    Batch, Component, Directory, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome,
+};
 
-pub use ended::{ENDED, of_victims};
+pub(super) use ended::of_ends as judge_ends;
+pub use ended::of_victims;
 pub(super) use lines::Lines;
 pub use standstill::{of_states, of_timeouts, silent, timeouts_note};
-use who::Who;
+pub(super) use who::Who;
 
-/// Table of evidence that logs give.
-pub const TABLE: &str = "logs";
 /// How long before the end of logs something that may have passed is still of now, in nanoseconds.
 const RECENT_NS: u64 = 3_600_000_000_000;
 /// Confidence in what a line says that more than one thing explains.
 const LITTLE: f64 = 0.45;
 
 /// An event with its file.
-type Said<'a> = (&'a str, &'a LogEvent);
+pub(super) type Said<'a> = (&'a str, &'a LogEvent);
 
-/// Takes in what logs say: counters into the batch, hosts and ranks into the directory. Gives findings that are no matter
-/// of counters, and notes.
-pub fn of_logs(
+/// Events of all logs, each with its file.
+pub(super) fn events(logs: &[(String, ClusterLog)]) -> Vec<Said<'_>> {
+    logs.iter().flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event))).collect()
+}
+
+/// Adds readings of counters to the batch, and hosts and ranks to the directory; gives notes.
+pub(super) fn take_counters(
     logs: &[(String, ClusterLog)],
     tests: &[(String, Vec<NcclTest>)],
     job: &str,
     directory: &mut Directory,
     batch: &mut Batch,
-) -> (Vec<Finding>, Vec<String>) {
-    let events: Vec<Said<'_>> = logs
-        .iter()
-        .flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event)))
-        .collect();
+) -> Vec<String> {
+    let events = events(logs);
     if events.is_empty() {
-        return (Vec::new(), Vec::new());
+        return Vec::new();
     }
     let who = Who::of(&events, tests, directory);
     who.fill(job, directory);
-    let last_ns = events.iter().filter_map(|(_, event)| event.time_ns).max();
-    let now_ns = last_ns.unwrap_or(0).max(batch.until_ns).max(2_000_000_000);
-    let mut notes = counters::take(&events, &who, now_ns, directory, batch);
-    let (mut findings, told) = between(&events, &who);
-    notes.extend(told);
-    for (found, told) in [of_processes(&events, &who, job), ended::of_ends(&events, logs, &who, job)] {
-        findings.extend(found);
-        notes.extend(told);
-    }
-    findings.extend(of_devices(&events, &who, now_ns));
-    notes.extend(of_switches(&events, &who));
-    (findings, notes)
+    let now_ns = now_ns(&events, batch.until_ns);
+    counters::take(&events, &who, now_ns, directory, batch)
 }
 
-/// Where a line stands, and the line.
-fn quoted((file, event): Said<'_>) -> String {
-    format!("{file}:{}: {}", event.line, event.text)
+/// A line of a log as evidence.
+fn quoted((file, event): Said<'_>) -> Evidence {
+    let text = event.text.clone();
+    let seen = match event.what {
+        LogSays::Kernel(KernelEvent::SwitchXid { number, fatal: true, .. }) => {
+            LogSeen::SwitchXid { number, text }
+        }
+        _ => LogSeen::Quoted { text },
+    };
+    Evidence::new(seen, 1.0, 0.0).at(SourceLine::new(file, event.line))
 }
 
-fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: Vec<String>) -> Finding {
+fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: Vec<Evidence>) -> Finding {
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -84,19 +84,15 @@ fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: 
         confidence,
         severity: 1.0,
         cost: None,
-        evidence: said.into_iter().take(8).map(line).collect(),
+        evidence: said.into_iter().take(8).collect(),
         advice: String::new(),
     }
 }
 
-fn line(what: String) -> Evidence {
-    Evidence { table: TABLE, what, value: 1.0, expected: 0.0, unit: "" }
-}
-
 /// Errors between hosts.
-fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
+pub(super) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
     let (mut reports, mut notes) = (Vec::new(), Vec::new());
-    let mut own: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    let mut own: BTreeMap<String, (u64, Evidence)> = BTreeMap::new();
     // Transfers that did not arrive, of which an old version does not say whom they were to.
     let mut nameless: Vec<Said<'_>> = Vec::new();
     let of_known: BTreeSet<&LogSays> = (events.iter())
@@ -165,11 +161,6 @@ fn between(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
 fn lost_by_nobody(said: &[Said<'_>], who: &Who<'_>) -> Finding {
     let hosts: BTreeSet<String> =
         said.iter().map(|(_, event)| who.host_of(event)).filter(|host| host != UNKNOWN_HOST).collect();
-    let names: Vec<&str> = hosts.iter().take(8).map(String::as_str).collect();
-    let of = match (names.is_empty(), hosts.len() > names.len()) {
-        (true, _) => "nothing tells the hosts".to_owned(),
-        (false, more) => format!("{}{}", names.join(", "), if more { ", …" } else { "" }),
-    };
     let mut one = finding(
         Component::Host(String::new()),
         0.0,
@@ -179,8 +170,8 @@ fn lost_by_nobody(said: &[Said<'_>], who: &Who<'_>) -> Finding {
     one.suspects.clear();
     one.syndrome = Syndrome::Unreachable;
     let count = hosts.len().max(1);
-    let what = format!("hosts whose transfers did not arrive, to whom is not told: {of}");
-    one.evidence.insert(0, Evidence { table: TABLE, what, value: count as f64, expected: 0.0, unit: "" });
+    let seen = LogSeen::LostTransfers { hosts: hosts.into_iter().collect() };
+    one.evidence.insert(0, Evidence::new(seen, count as f64, 0.0));
     one.advice = "this version of NCCL does not name the other end: see dmesg and the counters of the NICs of these hosts and of \
                   those they talk to (link down, errors, retransmissions), and whose process ended first"
         .into();
@@ -188,11 +179,11 @@ fn lost_by_nobody(said: &[Said<'_>], who: &Who<'_>) -> Finding {
 }
 
 /// Errors of CUDA that are those of the program.
-fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>, Vec<String>) {
+pub(super) fn judge_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>, Vec<String>) {
     // What a process says when it is on its way out, or what counters tell.
     const PASSED: [&str; 5] =
         ["driver shutting down", "ecc error", "already", "peer access", "invalid argument"];
-    let mut told: BTreeMap<Component, (Option<u64>, Vec<String>)> = BTreeMap::new();
+    let mut told: BTreeMap<Component, (Option<u64>, Vec<Evidence>)> = BTreeMap::new();
     for &(file, event) in events {
         let (LogSays::Cuda(error) | LogSays::Nccl(NcclEvent::Cuda { error })) = &event.what else { continue };
         let small = error.to_ascii_lowercase();
@@ -220,7 +211,7 @@ fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>,
         );
         return (Vec::new(), vec![note]);
     }
-    let one = |(component, (time, said)): (Component, (Option<u64>, Vec<String>))| {
+    let one = |(component, (time, said)): (Component, (Option<u64>, Vec<Evidence>))| {
         let confidence = if alone { 0.7 } else { LITTLE };
         let mut one = finding(component, confidence, vec![FaultKind::Crash, FaultKind::GpuError], said);
         one.syndrome = Syndrome::Crash;
@@ -234,8 +225,13 @@ fn of_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>,
 }
 
 /// NICs, PCIe and memory of which a kernel says that they fail.
-fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
-    type Reasons = BTreeMap<&'static str, (f64, String)>;
+pub(super) fn judge_devices(
+    events: &[Said<'_>],
+    who: &Who<'_>,
+    until_ns: u64,
+) -> (Vec<Finding>, Vec<String>) {
+    let now_ns = now_ns(events, until_ns);
+    type Reasons = BTreeMap<&'static str, (f64, Evidence)>;
     let mut told: BTreeMap<Component, Reasons> = BTreeMap::new();
     let with_gpu: BTreeSet<String> = (events.iter())
         .filter(|(_, event)| match &event.what {
@@ -315,7 +311,13 @@ fn of_devices(events: &[Said<'_>], who: &Who<'_>, now_ns: u64) -> Vec<Finding> {
         one.advice = advice.into();
         one
     };
-    told.into_iter().map(one).collect()
+    (told.into_iter().map(one).collect(), of_switches(events, who).into_iter().collect())
+}
+
+/// The end of logs and records, in nanoseconds: at least two seconds, so that times before it have a place.
+fn now_ns(events: &[Said<'_>], until_ns: u64) -> u64 {
+    let last_ns = events.iter().filter_map(|(_, event)| event.time_ns).max();
+    last_ns.unwrap_or(0).max(until_ns).max(2_000_000_000)
 }
 
 /// Errors of NVSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.

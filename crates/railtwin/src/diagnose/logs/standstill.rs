@@ -10,7 +10,8 @@ use railtwin_diagnosis::hang::dumps::{
     DumpedGroup, DumpedOperation, Dumps, RankDump, Work, findings_of_dumps,
 };
 use railtwin_formats::telemetry::{ClusterLog, LogSays, NcclEvent, WatchdogState, WatchdogTimeout};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::seen::{DumpSeen, LogSeen, RankState};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Seen, Since, Suspect, Syndrome};
 
 use super::super::flight::{NAMED as COLLECTIVES, RANKS_MOST, SAME_SIZE, WHOLE};
 use super::members::{self, Key, Members};
@@ -22,8 +23,6 @@ const SET: f64 = 0.45;
 
 /// What some ranks of a group do with each other, or may: a coalesced call is of either kind.
 const ONE_TO_ONE: [&str; 5] = ["send", "receive", "send-receive", "coalesced", "unknown"];
-/// Ranks that a line names.
-const NAMED: usize = 8;
 
 /// A line for a reader on all timeouts of logs: the first, and how many there are more.
 pub fn timeouts_note(logs: &[(String, ClusterLog)]) -> Option<String> {
@@ -85,7 +84,7 @@ pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec
         if sum > finding.confidence {
             finding.suspects.iter_mut().for_each(|suspect| suspect.share *= confidence / sum);
         }
-        finding.evidence.iter_mut().for_each(|line| line.table = super::TABLE);
+        finding.evidence.iter_mut().for_each(|line| line.table = LogSeen::TABLE);
     }
     if is_less {
         notes.push(
@@ -129,30 +128,26 @@ pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
             false => format!(" of {purpose} {name}"),
         });
         let most_ms = of.iter().filter_map(|one| one.ran_ms).max();
-        let ran = most_ms.map_or(String::new(), |ms| format!(" of {:.0} s", ms as f64 / 1e3));
-        let frame = of.iter().find_map(|one| one.frame.as_ref());
-        let frame = frame.map_or(String::new(), |frame| format!(", asked for at {frame}"));
         let ranks: BTreeSet<u32> = of.iter().filter_map(|one| one.rank).collect();
-        let names = if ranks.is_empty() { "not told".to_owned() } else { few(&ranks) };
-        let what = format!(
-            "ranks that waited in {kind}{number}{}{group} until its time{ran} was over{frame}: {names}",
-            size.unwrap_or_default()
-        );
+        let seen = LogSeen::TimedOut {
+            operation: format!("{kind}{number}"),
+            size: size.unwrap_or_default().to_owned(),
+            group,
+            after_s: most_ms.map(|ms| (ms as f64 / 1e3).round() as u64),
+            frame: of.iter().find_map(|one| one.frame.clone()),
+            ranks: ranks.iter().copied().collect(),
+        };
         // A line without a rank is one of one rank at least.
-        said.push(evidence(what, ranks.len().max(1)));
+        said.push(Evidence::new(seen, ranks.len().max(1) as f64, 0.0));
         // Ranks of a group are counted from 0 on, in the order of those of the job: where both numbers of all are the same,
         // all below are of the group.
         let is_first = of.iter().all(|one| one.rank.is_some() && one.rank == one.group_rank);
         let last = ranks.last().copied().filter(|last| is_first && *last < RANKS_MOST);
         let silent: BTreeSet<u32> = (0..last.unwrap_or(0)).filter(|rank| !in_any.contains(rank)).collect();
         if !silent.is_empty() {
-            let what = format!(
-                "ranks below {} of which no such line is given: they had not come to it or are gone, or their logs are not \
-                 given: {}",
-                last.unwrap_or(0),
-                few(&silent)
-            );
-            said.push(evidence(what, silent.len()));
+            let (count, ranks) = (silent.len() as f64, silent.into_iter().collect());
+            let seen = LogSeen::NoTimeoutLine { below: last.unwrap_or(0), ranks };
+            said.push(Evidence::new(seen, count, 0.0));
         }
     }
     said.truncate(8);
@@ -172,17 +167,10 @@ pub fn of_timeouts(logs: &[(String, ClusterLog)]) -> Option<Finding> {
     })
 }
 
-fn evidence(what: String, ranks: usize) -> Evidence {
-    Evidence { table: super::TABLE, what, value: ranks as f64, expected: 0.0, unit: "ranks" }
-}
-
-/// The first of some ranks.
-fn few(ranks: &BTreeSet<u32>) -> String {
-    let mut names: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
-    if ranks.len() > NAMED {
-        names.push(format!("and {} more", ranks.len() - NAMED));
-    }
-    names.join(", ")
+/// Ranks in one state, by a watchdog's lines.
+fn in_state(state: RankState, ranks: &BTreeSet<u32>) -> Evidence {
+    let seen = DumpSeen::Ranks { state, ranks: ranks.iter().copied().collect() };
+    Evidence { table: LogSeen::TABLE, ..Evidence::new(seen, ranks.len() as f64, 0.0) }
 }
 
 /// Groups and ranks as dumps have them, the groups of which not all ranks are known, and ranks of groups that are not.
@@ -303,32 +291,19 @@ impl<'a> AsDumps<'a> {
         let quiet = self.quiet();
         let ranks = waiting.len() + quiet.len();
         let is_set = !finding.suspects.is_empty();
-        let what = if is_set {
+        finding.evidence[0] = match (&finding.evidence[0].seen, is_set) {
             // These are a part of those who wait, for whom the others do.
-            let names = finding.suspects.iter().map(|suspect| suspect.component.name());
-            let set: BTreeSet<u32> = names.filter_map(|name| name.rsplit('/').next()?.parse().ok()).collect();
-            format!(
-                "ranks for which the others wait, within operations to which all have come of whom there are lines: {}",
-                few(&set)
-            )
-        } else {
-            format!(
-                "ranks that wait, for nobody of whom a line tells; how many ranks their groups have, or with whom they send \
-                 and receive, no line tells: {}",
-                few(&waiting)
-            )
+            (Seen::Dump(DumpSeen::Ranks { ranks, .. }), true) => {
+                in_state(RankState::WithinHeard, &ranks.iter().copied().collect())
+            }
+            _ => in_state(RankState::WaitForUnheard, &waiting),
         };
-        finding.evidence[0] = evidence(what, if is_set { finding.suspects.len() } else { waiting.len() });
         finding.advice = "one of which no line is given may hold these up, or a GPU of theirs, or what joins them: give the logs \
                           of all ranks, from their beginning with TORCH_CPP_LOG_LEVEL=INFO, or dumps of the Flight Recorder \
                           (TORCH_NCCL_TRACE_BUFFER_SIZE, TORCH_NCCL_DUMP_ON_TIMEOUT)"
             .into();
         if !quiet.is_empty() {
-            let what = format!(
-                "ranks of which no line tells that they wait; whether they are of these groups is not told: {}",
-                few(&quiet)
-            );
-            finding.evidence.insert(usize::from(is_set), evidence(what, quiet.len()));
+            finding.evidence.insert(usize::from(is_set), in_state(RankState::NotSaidToWait, &quiet));
             if !is_set && 2 * quiet.len() <= ranks {
                 let share = SET / quiet.len() as f64;
                 let name = |rank: &u32| Component::Rank(format!("{job}/{rank}"));
@@ -341,12 +316,8 @@ impl<'a> AsDumps<'a> {
         }
         for (key, of) in self.members.iter().filter(|(_, of)| !of.nameless.is_empty()) {
             let Some(&row) = self.rows.get(key) else { continue };
-            let what = format!(
-                "ranks of {} that say nothing, and of which nothing tells which of the job they are, by their numbers in it: {}",
-                self.dumps.groups[row].shown(),
-                few(&of.nameless.iter().copied().collect())
-            );
-            finding.evidence.push(evidence(what, of.nameless.len()));
+            let state = RankState::Nameless { group: self.dumps.groups[row].shown() };
+            finding.evidence.push(in_state(state, &of.nameless.iter().copied().collect()));
         }
         finding.evidence.truncate(8);
     }

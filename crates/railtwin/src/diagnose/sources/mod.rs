@@ -1,20 +1,19 @@
 //! Where evidence stands: the file, and the line or entry in it, for whoever wants to look for themselves.
 //!
-//! Findings say in words what they rest on; here the words are led back to what was read. A line of evidence that names a file
-//! and a line leads there. Of results of tests it is the lines of those hosts, test and size; of dumps the entries of the ranks
-//! that it names; of counters the lines of logs that were read as such, and the files that hold counters; of anything else the
-//! files that hold such records, those named after a suspect's host first.
-mod sentences;
+//! Evidence that a reader took from a line of a file carries that line. For all other evidence its fields are looked up in
+//! what was read: results of tests by hosts, test and size; dumps by ranks and operation; counters in lines of logs that were
+//! read as such, and in files that hold counters; anything else in files that hold such records, those named after a suspect's
+//! host first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use railtwin_diagnosis::hang::dumps::DumpedGroup;
 use railtwin_formats::telemetry::{FlightRecorderDump, FlightState, Format, Merged, NcclTest};
-use railtwin_records::{Component, Directory, Evidence, Finding};
+use railtwin_records::seen::{CounterSeen, DumpSeen, LogSeen, TestSeen};
+use railtwin_records::{Component, Directory, Evidence, Finding, Seen};
 
 use super::logs::Lines;
-use sentences::{OfDumps, OfTests, number};
+use super::tests_between::class_of;
 
 /// Sources of a line that are kept; the others are counted.
 const KEPT: usize = 12;
@@ -73,8 +72,6 @@ struct Index<'a> {
     merged: &'a Merged,
     run: bool,
     files: BTreeSet<&'a str>,
-    /// Bytes of the longest name of a file.
-    longest: usize,
     /// Lines of logs that counters were read from.
     lines: Lines,
     /// Tests by each of their hosts, with their files.
@@ -97,9 +94,8 @@ impl<'a> Index<'a> {
             dumps.entry(dump.rank).or_default().push((file, dump));
         }
         let files: BTreeSet<&str> = merged.files.iter().map(|file| file.source.as_str()).collect();
-        let longest = files.iter().map(|file| file.len()).max().unwrap_or(0);
         let lines = Lines::of(&merged.logs, &merged.nccl_tests, directory);
-        Self { merged, run, files, longest, lines, tests, dumps }
+        Self { merged, run, files, lines, tests, dumps }
     }
 
     fn of_line(&self, finding: &Finding, hosts: &BTreeSet<String>, line: &Evidence) -> Sources {
@@ -107,15 +103,16 @@ impl<'a> Index<'a> {
             let file = format!("{}.parquet", table_of_run(line.table));
             return Sources::of([Source { file, place: String::new() }]);
         }
-        if let Some(named) = self.named(&line.what) {
-            return Sources::of([named]);
+        let own: Vec<Source> = self.named(line).collect();
+        if !own.is_empty() {
+            return Sources::of(own);
         }
-        let found = match line.table {
-            "dumps" => self.of_dumps(finding, line),
-            "nccl-tests" => self.of_tests(hosts, line),
-            // What sums up stands on the lines that are quoted beside it.
-            "logs" => finding.evidence.iter().filter_map(|line| self.named(&line.what)).collect(),
-            "counters" => self.of_counters(hosts, line),
+        let found = match (line.table, &line.seen) {
+            // A sum rests on the lines that are quoted beside it.
+            (LogSeen::TABLE, _) => finding.evidence.iter().flat_map(|line| self.named(line)).collect(),
+            (DumpSeen::TABLE, Seen::Dump(seen)) => self.of_dumps(finding, seen),
+            (TestSeen::TABLE, Seen::Test(seen)) => self.of_tests(hosts, seen),
+            (CounterSeen::TABLE, _) => self.of_counters(hosts, line),
             _ => Vec::new(),
         };
         if found.is_empty() {
@@ -125,69 +122,44 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The file and line that the words themselves name, at their beginning or in brackets: `(node1.log:37: …)`.
-    fn named(&self, what: &str) -> Option<Source> {
-        let begins = what.match_indices('(').map(|(at, _)| at + 1);
-        std::iter::once(0).chain(begins).find_map(|begin| self.at_begin(&what[begin..]))
+    /// Lines of files that the evidence carries, of files that were read.
+    fn named(&self, line: &Evidence) -> impl Iterator<Item = Source> {
+        let known = line.source.iter().filter(|source| self.files.contains(source.file.as_str()));
+        known.map(|source| Source { file: source.file.clone(), place: format!("line {}", source.line) })
     }
 
-    /// A file and line with which a text begins.
-    fn at_begin(&self, text: &str) -> Option<Source> {
-        let near = text.bytes().enumerate().take(self.longest + 1);
-        near.filter(|(_, byte)| *byte == b':').find_map(|(at, _)| {
-            let (line, _) = number::<u64>(&text[at + 1..])?;
-            let file = self.files.get(&text[..at])?;
-            Some(Source { file: (*file).to_owned(), place: format!("line {line}") })
-        })
-    }
-
-    /// Entries of the ranks that a line names, or of the suspects: of the communicator that it names, else what is open first.
-    fn of_dumps(&self, finding: &Finding, line: &Evidence) -> Vec<Source> {
-        let told = OfDumps::of(&line.what);
-        let mut ranks = told.ranks;
+    /// Entries of the ranks that evidence names, or of the suspects: of its operation, else the first that is open.
+    fn of_dumps(&self, finding: &Finding, seen: &DumpSeen) -> Vec<Source> {
+        let mut ranks: BTreeSet<u32> = seen.ranks().into_iter().collect();
         if ranks.is_empty() {
             ranks = finding.suspects.iter().filter_map(|suspect| rank_of(&suspect.component)).collect();
         }
         let dumps = ranks.iter().flat_map(|rank| self.dumps.get(rank).into_iter().flatten());
-        dumps
-            .map(|(file, dump)| Source {
-                file: (*file).to_owned(),
-                place: place_in(dump, line, told.operation),
-            })
-            .collect()
+        dumps.map(|(file, dump)| Source { file: (*file).to_owned(), place: place_in(dump, seen) }).collect()
     }
 
-    /// Lines of results of the hosts that a line names, or of the suspects' hosts.
-    fn of_tests(&self, hosts: &BTreeSet<String>, line: &Evidence) -> Vec<Source> {
-        let OfTests { hosts: mut named, alone, test: name, bytes: size } = OfTests::of(&line.what);
+    /// Lines of results of the hosts that evidence names, or of the suspects' hosts.
+    fn of_tests(&self, hosts: &BTreeSet<String>, seen: &TestSeen) -> Vec<Source> {
+        let wanted = Wanted::of(seen, hosts);
+        let mut named = wanted.hosts.clone();
         named.retain(|host| self.tests.contains_key(host));
         // Two suspects are the ends of a connection.
-        let alone = if named.is_empty() { hosts.len() == 2 } else { alone };
-        let wanted: BTreeSet<&str> =
+        let alone = if named.is_empty() { hosts.len() == 2 } else { wanted.alone };
+        let all: BTreeSet<&str> =
             if named.is_empty() { hosts.iter().map(String::as_str).collect() } else { named };
-        let Some(first) = wanted.first() else { return Vec::new() };
-        let is_about_failures = matches!(line.unit, "logs" | "tests");
-        let begin: Vec<&str> = if alone { vec![first] } else { wanted.iter().copied().collect() };
+        let Some(first) = all.first() else { return Vec::new() };
+        let begin: Vec<&str> = if alone { vec![first] } else { all.iter().copied().collect() };
         let mut found = Vec::new();
         for (file, test) in begin.iter().filter_map(|host| self.tests.get(host)).flatten() {
             let of_test: BTreeSet<&str> = test.devices.iter().map(|device| device.host.as_str()).collect();
-            let is_it = !alone || of_test == wanted;
-            let is_named = name.is_none_or(|name| test.name == name);
-            if !is_it || !is_named {
+            if alone && of_test != all || !wanted.takes(test) {
                 continue;
             }
             let place = |place: String| Source { file: (*file).to_owned(), place };
-            if is_about_failures {
+            if wanted.failures {
                 found.extend(test.failure.as_ref().map(|failure| place(format!("line {}", failure.number))));
-                continue;
-            }
-            let rows = test.results.iter().filter(|row| size.is_none_or(|bytes| row.bytes == bytes));
-            let lines: Vec<u64> = rows.map(|row| row.line).filter(|line| *line > 0).collect();
-            match (lines.iter().min(), lines.iter().max()) {
-                (Some(first), Some(last)) if first == last => found.push(place(format!("line {first}"))),
-                (Some(first), Some(last)) => found.push(place(format!("lines {first} to {last}"))),
-                _ if test.results.is_empty() => {}
-                _ => found.push(place(String::new())),
+            } else {
+                found.extend(wanted.lines_of(test).map(place));
             }
         }
         found
@@ -220,6 +192,69 @@ impl<'a> Index<'a> {
         let named: Vec<&str> = all.iter().filter(own).copied().collect();
         let told = if named.is_empty() { all } else { named };
         told.into_iter().map(|file| Source { file: file.to_owned(), place: String::new() }).collect()
+    }
+}
+
+/// The tests that evidence is about.
+struct Wanted<'a> {
+    /// Hosts that it names; none where it is about those of the suspects.
+    hosts: BTreeSet<&'a str>,
+    /// Whether of tests over these and nobody else; else of those in which any of them takes part.
+    alone: bool,
+    /// The name of the test.
+    test: Option<&'a str>,
+    /// The class of the test.
+    class: Option<&'a str>,
+    /// The bytes of its buffer.
+    bytes: Option<u64>,
+    /// Whether it is about tests that failed.
+    failures: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(seen: &'a TestSeen, suspects: &BTreeSet<String>) -> Self {
+        let none = Self {
+            hosts: BTreeSet::new(),
+            alone: false,
+            test: None,
+            class: None,
+            bytes: None,
+            failures: false,
+        };
+        let names = |hosts: &'a [String]| hosts.iter().map(String::as_str).collect();
+        match seen {
+            TestSeen::WithinHost { class, bytes } | TestSeen::AllPairsAt { class, bytes } => {
+                Self { class: Some(class), bytes: Some(*bytes), ..none }
+            }
+            TestSeen::PairAt { hosts, class, bytes } => {
+                Self { hosts: names(hosts), alone: true, class: Some(class), bytes: Some(*bytes), ..none }
+            }
+            TestSeen::PairHosts { hosts, .. } => Self { hosts: names(hosts), ..none },
+            TestSeen::WrongElements { test, hosts } => {
+                Self { hosts: names(hosts), alone: true, test: Some(test), ..none }
+            }
+            TestSeen::HostFailures { host, .. } | TestSeen::HostPasses { host } => {
+                Self { hosts: BTreeSet::from([host.as_str()]), failures: true, ..none }
+            }
+            TestSeen::Failed { .. } => Self { failures: true, ..none },
+            _ => Self { alone: suspects.len() == 2, ..none },
+        }
+    }
+
+    fn takes(&self, test: &NcclTest) -> bool {
+        self.test.is_none_or(|name| test.name == name)
+            && self.class.is_none_or(|class| class_of(test) == class)
+    }
+
+    /// The lines of the results, as a place in their file; none where a test has no results.
+    fn lines_of(&self, test: &NcclTest) -> Option<String> {
+        let rows = test.results.iter().filter(|row| self.bytes.is_none_or(|bytes| row.bytes == bytes));
+        let lines: Vec<u64> = rows.map(|row| row.line).filter(|line| *line > 0).collect();
+        match (lines.iter().min(), lines.iter().max()) {
+            (Some(first), Some(last)) if first == last => Some(format!("line {first}")),
+            (Some(first), Some(last)) => Some(format!("lines {first} to {last}")),
+            _ => (!test.results.is_empty()).then(String::new),
+        }
     }
 }
 
@@ -280,26 +315,25 @@ fn rank_of(component: &Component) -> Option<u32> {
     }
 }
 
-/// Where in a dump a line of evidence stands that names `operation` with its communicator.
-fn place_in(dump: &FlightRecorderDump, line: &Evidence, operation: &str) -> String {
-    let shown = |row: usize| {
-        dump.groups.get(row).map(|group| {
-            let (name, description) = (group.name.clone(), group.description.clone());
-            DumpedGroup { name, description, ranks: Vec::new() }.shown()
+/// The entry of a dump that evidence is about.
+fn place_in(dump: &FlightRecorderDump, seen: &DumpSeen) -> String {
+    let call = seen.call();
+    let is_meant = |row: usize| {
+        let group = dump.groups.get(row);
+        group.zip(call).is_some_and(|(group, call)| {
+            (&group.name, &group.description) == (&call.group, &call.description)
         })
     };
-    let length = |row: usize| {
-        let shown = shown(row).filter(|shown| operation.ends_with(&format!(" of {shown}")));
-        shown.map_or(0, |shown| shown.len())
-    };
-    // The name of a group may be the end of another's.
-    let longest = (0..dump.groups.len()).map(length).max().unwrap_or(0);
-    let is_meant = |row: usize| longest > 0 && length(row) == longest;
     let open = || (1..).zip(&dump.entries).filter(|(_, entry)| entry.state != FlightState::Completed);
-    let number = |entry: &u64| *entry as f64 == line.value || *entry as f64 == line.expected;
+    let ended = match seen {
+        DumpSeen::Holds { ended, .. } => Some(*ended),
+        _ => None,
+    };
+    let is_numbered =
+        |sequence: u64| Some(sequence) == call.map(|call| call.sequence) || Some(sequence) == ended;
     let of_group = open().filter(|(_, entry)| is_meant(entry.group));
     let entry =
-        of_group.clone().find(|(_, entry)| number(&entry.sequence)).or_else(|| of_group.clone().next());
+        of_group.clone().find(|(_, entry)| is_numbered(entry.sequence)).or_else(|| of_group.clone().next());
     if let Some((row, _)) = entry {
         return format!("entry {row} of {}", dump.entries.len());
     }
@@ -352,11 +386,11 @@ fn holds(format: Format, table: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use railtwin_formats::telemetry::{FileNotes, Skipped};
-    use railtwin_records::{Suspect, Syndrome};
+    use railtwin_records::{SourceLine, Suspect, Syndrome};
 
     use super::*;
 
-    fn finding(component: Component, table: &'static str, what: &str) -> Finding {
+    fn finding(component: Component, evidence: Evidence) -> Finding {
         Finding {
             at_ns: 0,
             since: railtwin_records::Since::default(),
@@ -366,9 +400,13 @@ mod tests {
             confidence: 1.0,
             severity: 1.0,
             cost: None,
-            evidence: vec![Evidence { table, what: what.to_owned(), value: 1.0, expected: 0.0, unit: "" }],
+            evidence: vec![evidence],
             advice: String::new(),
         }
+    }
+
+    fn quoted(text: &str) -> Evidence {
+        Evidence::new(LogSeen::Quoted { text: text.to_owned() }, 1.0, 0.0)
     }
 
     fn first(finding: Finding, merged: &Merged, run: bool) -> Vec<(String, String)> {
@@ -381,14 +419,17 @@ mod tests {
         for (table, file) in
             [("operations", "rank_operations"), ("computation", "rank_operations"), ("probes", "probes")]
         {
-            let one = finding(Component::Host("host-0".into()), table, "time");
+            let evidence = Evidence { table, ..quoted("time") };
             let named = (format!("{file}.parquet"), String::new());
-            assert_eq!(first(one, &Merged::default(), true), [named]);
+            assert_eq!(
+                first(finding(Component::Host("host-0".into()), evidence), &Merged::default(), true),
+                [named]
+            );
         }
     }
 
     #[test]
-    fn files_and_lines_are_named_at_the_beginning_and_in_brackets_alone() {
+    fn a_line_that_evidence_carries_is_its_source_and_no_line_that_it_only_mentions() {
         let files = ["a.log", "b.log"].map(|name| FileNotes {
             source: name.to_owned(),
             format: Format::ClusterLog,
@@ -397,19 +438,20 @@ mod tests {
             skipped: Skipped::default(),
         });
         let merged = Merged { files: files.to_vec(), ..Merged::default() };
-        let of = |what: &str| first(finding(Component::Host("h".into()), "ras", what), &merged, false);
+        let of = |evidence: Evidence| {
+            let evidence = Evidence { table: "ras", ..evidence };
+            first(finding(Component::Host("h".into()), evidence), &merged, false)
+        };
         let line = |file: &str, line: &str| vec![(file.to_owned(), line.to_owned())];
-        assert_eq!(of("a.log:37: see b.log:40"), line("a.log", "line 37"));
-        assert_eq!(of("tests of x that hung (b.log:5: see a.log:1)"), line("b.log", "line 5"));
-        assert!(of("see b.log:40").is_empty());
-        // A name that is long costs no more than the names of files do.
-        assert!(of(&format!("a ({}", "(1:1 ".repeat(200_000))).is_empty());
+        assert_eq!(of(quoted("see b.log:40").at(SourceLine::new("a.log", 37))), line("a.log", "line 37"));
+        assert!(of(quoted("see b.log:40")).is_empty());
+        assert!(of(quoted("x").at(SourceLine::new("c.log", 1))).is_empty(), "a file that was not read");
     }
 
     #[test]
     fn hosts_may_be_named_by_addresses() {
         let of = |component: Component| -> Vec<String> {
-            hosts_of(&finding(component, "logs", "")).into_iter().collect()
+            hosts_of(&finding(component, quoted(""))).into_iter().collect()
         };
         assert_eq!(of(Component::Host("fe80::1%eth0".into())), ["fe80::1%eth0"]);
         assert_eq!(of(Component::Connection("fe80::1 > fe80::2".into())), ["fe80::1", "fe80::2"]);
