@@ -3,8 +3,8 @@ use std::path::Path;
 
 use railtwin::Question;
 use railtwin::life::{Life, Spread, hits, is_followed, lives};
-use railtwin_diagnosis::downtime::{Account, Part, table3};
-use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_reliability::downtime::{Account, Part, table3};
+use railtwin_reliability::failure_rates::Cause;
 use railtwin_scenario::SteeringSpec;
 use serde_json::{Map, Value, json};
 

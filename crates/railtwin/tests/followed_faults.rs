@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use railtwin::Run;
 use railtwin::life::Followed;
-use railtwin_diagnosis::downtime::Part;
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
+use railtwin_reliability::downtime::Part;
 use railtwin_scenario::EngineName;
 
 use super::followed::{actions, followed, hosts, ms, resolved, text};

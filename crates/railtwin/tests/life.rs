@@ -8,8 +8,8 @@ use railtwin::life::progress::hours;
 use railtwin::life::{Life, lives};
 use railtwin::{Question, Run};
 use railtwin_control::Action;
-use railtwin_diagnosis::downtime::{Incident, Part, What, book};
 use railtwin_records::run::TABLES;
+use railtwin_reliability::downtime::{Incident, Part, What, book};
 use railtwin_units::SimTime;
 
 /// A job of 32 GPUs on two hosts of each of two segments, with a spare in each, that fails a lot.
@@ -204,7 +204,7 @@ fn detectors_and_spares_make_a_month_of_crashes_short() {
     // The same failures, however they are dealt with.
     let drawn = |life: &Life| life.lives.iter().map(|lived| lived.failures).collect::<Vec<_>>();
     assert_eq!(drawn(&before), drawn(&after));
-    let downtime = |life: &Life| life.share(railtwin_diagnosis::downtime::Account::downtime).median;
+    let downtime = |life: &Life| life.share(railtwin_reliability::downtime::Account::downtime).median;
     assert!(downtime(&before) > 2.0 * downtime(&after), "{} {}", downtime(&before), downtime(&after));
     let finders = |life: &Life| life.shown().standstills.iter().map(|row| row.finder).collect::<Vec<_>>();
     assert!(!finders(&before).contains(&Finder::Detectors) && !finders(&after).contains(&Finder::Watchdog));

@@ -9,9 +9,9 @@ use railtwin_control::controller::{Controller, Decision, Event};
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::paths::JobId;
 use railtwin_control::{Action, Policy, SpareScope, Steering};
-use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_engine::own::{Own, Site, Stage};
 use railtwin_fabric::HostId;
+use railtwin_reliability::failure_rates::Cause;
 use railtwin_units::SimTime;
 
 /// A job of 32 GPUs on two hosts of each of two segments, with a spare in each, that fails a lot.

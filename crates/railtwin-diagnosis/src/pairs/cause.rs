@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Component, Finding};
+use railtwin_units::probability::binomial_above;
 
 use super::signature::{Beside, signature};
 use super::{CONFIRMED, OF_HOST_MIN, finding, is_slow, line, lines};
-use crate::downtime::spares::binomial_above;
 
 /// A cause explains slow pairs where chance would give one of all as many of them less often than this.
 const CHANCE: f64 = 0.05;

@@ -6,9 +6,9 @@
 //! looked at again.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_diagnosis::downtime::spares::binomial_above;
 use railtwin_formats::telemetry::{NcclTest, NcclTestEnd, NcclTestFailure};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_units::probability::binomial_above;
 
 /// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
 /// took part in. One attempt accuses nobody, two do.

@@ -7,10 +7,10 @@ use railtwin_control::controller::Finding;
 use railtwin_control::hosts::Wards;
 use railtwin_control::paths::JobId;
 use railtwin_control::{Action, Controller, Decision, Event, Policy, Steering};
-use railtwin_diagnosis::downtime::{Account, Part};
-use railtwin_diagnosis::failure_rates::{Cause, Draw};
 use railtwin_engine::own::halt;
 use railtwin_fabric::{Fabric, HostId};
+use railtwin_reliability::downtime::{Account, Part};
+use railtwin_reliability::failure_rates::{Cause, Draw};
 use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_units::SimTime;
 

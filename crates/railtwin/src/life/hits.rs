@@ -1,12 +1,12 @@
 //! What failures do to a job: stop it, slow it, or nothing; what they are booked as; who finds them.
 use std::collections::BTreeMap;
 
-use railtwin_diagnosis::downtime::table3::{Stated, Table3};
-use railtwin_diagnosis::downtime::{Account, Part};
-use railtwin_diagnosis::failure_rates::{Cause, Draw};
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
 use railtwin_records::fault::FaultCause;
+use railtwin_reliability::downtime::table3::{Stated, Table3};
+use railtwin_reliability::downtime::{Account, Part};
+use railtwin_reliability::failure_rates::{Cause, Draw};
 use railtwin_scenario::{Failure, FaultSpec, PartKind, SteeringSpec, failures_by_lot};
 use railtwin_units::SimTime;
 

@@ -1,9 +1,9 @@
 //! What comes of a life: its account, when the job stood still, what the controller did.
 use railtwin_control::Action;
-use railtwin_diagnosis::downtime::Account;
-use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
+use railtwin_reliability::downtime::Account;
+use railtwin_reliability::failure_rates::Cause;
 use railtwin_units::SimTime;
 
 use crate::life::hits::Hit;

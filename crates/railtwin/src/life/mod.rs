@@ -25,10 +25,10 @@ pub mod tables;
 use std::sync::Arc;
 
 use railtwin_control::Controller;
-use railtwin_diagnosis::downtime::{Account, Part};
 use railtwin_engine::own::{Site, Stage, guarded};
 use railtwin_fabric::HostId;
 use railtwin_records::Table;
+use railtwin_reliability::downtime::{Account, Part};
 use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_store::Figure;
 use railtwin_units::SimTime;

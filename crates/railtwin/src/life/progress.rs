@@ -1,6 +1,6 @@
 //! What a job gets done between events: steps, checkpoints, and what a crash takes back. Whole cycles of work and
 //! checkpoint are counted by division, so that weeks without an event cost nothing and lose no picosecond.
-use railtwin_diagnosis::downtime::{Account, Part};
+use railtwin_reliability::downtime::{Account, Part};
 use railtwin_units::SimTime;
 
 /// Picoseconds of an hour.

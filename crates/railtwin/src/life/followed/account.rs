@@ -1,6 +1,6 @@
 //! What the time of a job that was followed was spent with: by its steps and standstills, not by an estimate.
-use railtwin_diagnosis::downtime::{Account, Part};
 use railtwin_engine::{Case, JobGraph, OperationTimes, RunLog};
+use railtwin_reliability::downtime::{Account, Part};
 use railtwin_units::SimTime;
 
 use super::injuries::Shift;

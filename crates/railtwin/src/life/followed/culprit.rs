@@ -1,10 +1,10 @@
 //! Which fault stopped the job: the one that the run shows to be it, and not the latest that is there.
-use railtwin_diagnosis::downtime::Part;
-use railtwin_diagnosis::failure_process::PartKind;
-use railtwin_diagnosis::failure_rates::Draw;
 use railtwin_engine::{Case, RankTrouble};
 use railtwin_fabric::HostId;
 use railtwin_records::{FaultKind, Truth};
+use railtwin_reliability::downtime::Part;
+use railtwin_reliability::failure_process::PartKind;
+use railtwin_reliability::failure_rates::Draw;
 use railtwin_scenario::{Failure, FaultSpec, SteeringSpec};
 use railtwin_units::SimTime;
 
