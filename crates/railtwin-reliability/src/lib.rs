@@ -3,6 +3,7 @@
 //! * [`failure_rates`]: rates by root cause, from published clusters; random streams of failures.
 //! * [`failure_process`]: failures by kind of part and kind of fault.
 //! * [`downtime`]: incidents booked by cause, expected downtime, spare hosts, recorded histories.
+//! * [`lifetime`]: weeks of a job: failures, findings, decisions, restarts and repairs in time.
 //!
 //! ```
 //! use railtwin_reliability::downtime::Plan;
@@ -13,3 +14,4 @@
 pub mod downtime;
 pub mod failure_process;
 pub mod failure_rates;
+pub mod lifetime;

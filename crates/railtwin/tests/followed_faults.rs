@@ -40,7 +40,7 @@ fn spent(done: &Followed, part: Part) -> f64 {
 
 /// Hosts that were taken out, in order.
 fn out(done: &Followed) -> Vec<u32> {
-    let gone = |one: &railtwin::life::lived::Done| match one.action {
+    let gone = |one: &railtwin_reliability::lifetime::Done| match one.action {
         railtwin_control::Action::Isolate(HostId(host)) => Some(host),
         _ => None,
     };

@@ -1,7 +1,8 @@
 //! What a job gets done between events: steps, checkpoints, and what a crash takes back. Whole cycles of work and
 //! checkpoint are counted by division, so that weeks without an event cost nothing and lose no picosecond.
-use railtwin_reliability::downtime::{Account, Part};
 use railtwin_units::SimTime;
+
+use crate::downtime::{Account, Part};
 
 /// Picoseconds of an hour.
 const HOUR: f64 = 3.6e15;
@@ -66,7 +67,7 @@ impl Progress {
         self.cycles * self.every + self.done / self.step
     }
 
-    /// When the last checkpoint was whole; the begin of the life where none was.
+    /// When the last checkpoint was whole; the begin of the lifetime where none was.
     pub fn checkpoint(&self) -> SimTime {
         SimTime::from_ps(self.checkpoint)
     }

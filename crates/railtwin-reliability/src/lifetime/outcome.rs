@@ -1,14 +1,14 @@
-//! What comes of a life: its account, when the job stood still, what the controller did.
+//! Outcome of a lifetime: its account, when the job stood still, what controllers did.
 use railtwin_control::Action;
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
-use railtwin_reliability::downtime::Account;
-use railtwin_reliability::failure_rates::Cause;
 use railtwin_units::SimTime;
 
-use crate::life::hits::Hit;
+use crate::downtime::Account;
+use crate::failure_rates::Cause;
+use crate::lifetime::hits::Hit;
 
-/// Who knew of a standstill first.
+/// The first to know of a standstill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finder {
     /// The detectors.
@@ -33,7 +33,7 @@ impl Finder {
     }
 }
 
-/// One time that the job stood still; times that the life did not reach are none.
+/// One time that the job stood still; times that the lifetime did not reach are none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standstill {
     /// What it was booked as.
@@ -111,9 +111,9 @@ pub struct Done {
     pub reason: &'static str,
 }
 
-/// What came of a life.
+/// One lifetime of a job.
 #[derive(Clone, Debug)]
-pub struct Lived {
+pub struct Lifetime {
     /// Seed of its draws.
     pub seed: u64,
     /// Shares of its time.
@@ -138,7 +138,7 @@ pub struct Lived {
     pub hosts: Vec<HostId>,
 }
 
-impl Lived {
+impl Lifetime {
     /// Faults that stopped the job.
     pub fn crashes(&self) -> u32 {
         self.standstills.iter().filter(|row| row.kind.is_some()).count() as u32

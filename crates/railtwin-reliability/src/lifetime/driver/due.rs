@@ -1,8 +1,8 @@
-//! What is due in a life.
+//! Events of a lifetime.
 use railtwin_control::controller::Finding;
 use railtwin_fabric::HostId;
 
-/// What is due.
+/// An event that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due {
     /// A failure, by its index.
