@@ -15,9 +15,9 @@ pub enum Finder {
     Detectors,
     /// The watchdog, and people after it.
     Watchdog,
-    /// Whoever started the job: it failed before its first step.
+    /// The person or script that started the job: it failed before its first step.
     Start,
-    /// Nobody had to: the controller took a host out of a job that ran.
+    /// The controller, which took a host out of a job that ran.
     Controller,
 }
 
@@ -36,7 +36,7 @@ impl Finder {
 /// One time that the job stood still; times that the lifetime did not reach are none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standstill {
-    /// What it was booked as.
+    /// Root cause that it was booked as.
     pub cause: Cause,
     /// The kind of the fault; none where a host went that no fault of the job had stopped.
     pub kind: Option<FaultKind>,
@@ -44,7 +44,7 @@ pub struct Standstill {
     pub subject: String,
     /// Which rate drew it; empty without a fault.
     pub source: String,
-    /// Who knew first.
+    /// The first to know.
     pub finder: Finder,
     /// When the last checkpoint was whole.
     pub checkpoint: SimTime,
@@ -61,7 +61,7 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// By a failure, since a time, with the last checkpoint before it; of the rest nothing is known yet.
+    /// Returns the standstill of a failure, since `failed`, with the last checkpoint before it and no later time.
     pub fn of(hit: &Hit, finder: Finder, (checkpoint, failed): (SimTime, SimTime)) -> Self {
         Self {
             cause: hit.cause,
@@ -78,7 +78,7 @@ impl Standstill {
         }
     }
 
-    /// By the controller, which took a host out of a job that ran.
+    /// Returns the standstill of a job that ran until the controller took a host out.
     pub fn of_host(host: HostId, (checkpoint, failed): (SimTime, SimTime)) -> Self {
         Self {
             cause: Cause::Unknown,
@@ -103,11 +103,11 @@ pub struct Done {
     pub decided: SimTime,
     /// When it took effect; [`SimTime::NEVER`] where it did not.
     pub effective: SimTime,
-    /// Who decided it.
+    /// Name of the controller that decided it.
     pub controller: &'static str,
-    /// What was done.
+    /// The action.
     pub action: Action,
-    /// Why.
+    /// Reason of the controller.
     pub reason: &'static str,
 }
 
@@ -124,11 +124,11 @@ pub struct Lifetime {
     pub done: Vec<Done>,
     /// Whole steps that were done and that no crash took back, those since the last checkpoint included.
     pub steps: u64,
-    /// Failures that were drawn, of which so many hit a host that was out already, and so many did nothing.
+    /// All failures.
     pub failures: u32,
-    /// Of them, those of hosts that were out already.
+    /// Failures of hosts that were out already.
     pub idle: u32,
-    /// Of them, those that neither stop the job nor slow it.
+    /// Failures that neither stopped the job nor slowed it.
     pub harmless: u32,
     /// Hosts that were accused and had no fault.
     pub accused: u32,

@@ -108,10 +108,10 @@ pub fn after_run(resolved: &Resolved, done: &Simulation, lives: Option<u32>) -> 
     })
 }
 
-/// Whether somebody is there who steers hosts.
+/// Checks that controllers steer hosts.
 ///
 /// # Errors
-/// [`Error::Argument`] where controllers of one's own are to and there are none.
+/// [`Error::Argument`] where controllers of one's own are to steer hosts and there are none.
 pub fn ready(resolved: &Resolved) -> Result<(), Error> {
     let by_own = |spec: &SteeringSpec| spec.controller == SteeredBy::Own;
     if !resolved.scenario.steering.as_ref().is_some_and(by_own) || resolved.case.own.is_some() {
@@ -124,7 +124,7 @@ pub fn ready(resolved: &Resolved) -> Result<(), Error> {
     ))
 }
 
-/// Who steers hosts in a life.
+/// Returns the controllers that steer hosts in a lifetime.
 fn controllers(
     resolved: &Resolved,
     spec: &SteeringSpec,

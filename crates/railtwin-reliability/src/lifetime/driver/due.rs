@@ -27,7 +27,7 @@ pub(super) enum Due {
     Steps(u32),
     /// A host works again.
     Repaired(HostId),
-    /// What slowed the job is mended.
+    /// The part that slowed the job is repaired.
     Healed(usize),
     /// The controller asked for it.
     Ask,

@@ -45,7 +45,7 @@ struct Driver<'a> {
     posted: u64,
     progress: Progress,
     step: SimTime,
-    /// What the time since then is booked as; none while the job runs.
+    /// Part that the time since `since` is booked as; none while the job runs.
     part: Option<Part>,
     since: SimTime,
     account: Account,
@@ -57,12 +57,12 @@ struct Driver<'a> {
     latent: Vec<usize>,
     /// Failures that slow the job now.
     slow: Vec<usize>,
-    /// When a host that was named to be out will be.
+    /// When a host that is to be isolated will be out.
     out_at: BTreeMap<HostId, SimTime>,
     /// Hosts that people named: the time to take them out is in theirs.
     by_hand: BTreeSet<HostId>,
     answers: BTreeSet<HostId>,
-    /// When controllers asked to be asked, of which nothing came yet.
+    /// Times at which controllers asked to be asked, still to come.
     asked: BTreeSet<SimTime>,
     begin: SimTime,
     generation: u32,

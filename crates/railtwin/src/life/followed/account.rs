@@ -33,7 +33,7 @@ pub fn kept(
     best
 }
 
-/// What steps of a shift took that count, and what they would take without faults, in hours.
+/// Time of the steps of a shift that count, and the time that they take without faults, in hours.
 #[derive(Default)]
 struct Worked {
     took: f64,

@@ -13,7 +13,7 @@ use crate::life::effects::Effects;
 use crate::question::Resolved;
 use crate::stops::{Cause, Stop};
 
-/// Who stopped a shift.
+/// The fault that stopped a shift.
 pub struct Culprit {
     /// The row of the fault.
     pub of: usize,

@@ -44,9 +44,9 @@ const PATIENCE: SimTime = SimTime::from_ps(60 * 86_400 * 1_000_000_000_000);
 /// A run that was followed to its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// What was run at last: the scenario's jobs, and behind them a job for each time that the first one started again.
+    /// The case of the last round: the scenario's jobs, and behind them a job for each time that the first one started again.
     pub resolved: Resolved,
-    /// What became of the first job.
+    /// The lifetime of the first job.
     pub life: Lifetimes,
 }
 
@@ -55,7 +55,7 @@ pub fn is_followed(resolved: &Resolved) -> bool {
     resolved.scenario.steering.is_some() && resolved.scenario.failures.is_none()
 }
 
-/// What is known so far.
+/// State of the job over rounds.
 struct Course<'a> {
     resolved: &'a Resolved,
     spec: &'a SteeringSpec,
