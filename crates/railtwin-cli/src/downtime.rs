@@ -1,8 +1,8 @@
 //! `railtwin downtime`: where a job's time goes when it crashes, as booked, as expected, as recorded, as published.
 use clap::Args;
 use railtwin::cost::Cost;
-use railtwin_diagnosis::downtime::{Account, Booking, Part};
-use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_reliability::downtime::{Account, Booking, Part};
+use railtwin_reliability::failure_rates::Cause;
 use serde_json::{Map, Value, json};
 
 use crate::downtime_incidents::{Job, read};

@@ -2,8 +2,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use railtwin_diagnosis::downtime::{Booking, Incident, What, book};
-use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_reliability::downtime::{Booking, Incident, What, book};
+use railtwin_reliability::failure_rates::Cause;
 use railtwin_store::input::{self, Kind};
 use serde_json::Value;
 

@@ -2,9 +2,12 @@
 use std::path::Path;
 
 use railtwin::Question;
-use railtwin::life::{Life, Spread, hits, is_followed, lives};
-use railtwin_diagnosis::downtime::{Account, Part, table3};
-use railtwin_diagnosis::failure_rates::Cause;
+use railtwin::life::{figures, is_followed, lives};
+use railtwin_reliability::downtime::{Account, Part, table3};
+use railtwin_reliability::failure_rates::Cause;
+use railtwin_reliability::lifetime::progress::hours;
+use railtwin_reliability::lifetime::recovery::by_hand_hours;
+use railtwin_reliability::lifetime::{Lifetimes, Spread};
 use railtwin_scenario::SteeringSpec;
 use serde_json::{Map, Value, json};
 
@@ -18,10 +21,10 @@ use crate::table::TextTable;
 const MOST_LIVES: u32 = 10_000;
 
 /// A point with its lives.
-struct Lived {
+struct Point {
     label: String,
     spec: SteeringSpec,
-    life: Life,
+    life: Lifetimes,
 }
 
 /// The account as JSON and for people.
@@ -58,19 +61,19 @@ pub(crate) fn answer(file: Option<&str>, seeds: Option<&str>) -> Result<(Value, 
         let life = lives(&resolved, count).map_err(wrong)?;
         let label =
             if point.label.is_empty() { point.scenario.name.clone() } else { label_text(&point.label) };
-        all.push(Lived { label, spec, life });
+        all.push(Point { label, spec, life });
     }
     let points: Vec<Value> = all.iter().map(value_of).collect();
     Ok((json!({ "points": points, "table3": table3::paper() }), text_of(&all)))
 }
 
-fn value_of(lived: &Lived) -> Value {
+fn value_of(lived: &Point) -> Value {
     let spread = |of: Spread| json!({ "median": of.median, "least": of.least, "most": of.most });
     let life = &lived.life;
     let shares: Map<String, Value> =
         Part::ALL.iter().map(|&part| (part.name().to_owned(), spread(life.share(|a| a[part])))).collect();
     let figures: Map<String, Value> =
-        life.figures().iter().map(|figure| (figure.name.clone(), json!(figure.value))).collect();
+        figures(life).iter().map(|figure| (figure.name.clone(), json!(figure.value))).collect();
     json!({
         "point": lived.label,
         "c4d": lived.spec.c4d,
@@ -88,14 +91,14 @@ fn range(of: Spread) -> String {
     format!("{:.2} – {:.2}", of.least * 100.0, of.most * 100.0)
 }
 
-fn text_of(all: &[Lived]) -> String {
+fn text_of(all: &[Point]) -> String {
     let mut text = String::new();
     let mut table = TextTable::default();
     let head =
         ["", "downtime", "least – most, %", "crashes", "swaps", "seen after", "running after", "steps kept"];
     table.row(head.map(str::to_owned));
-    for Lived { label, life, .. } in all {
-        let figures = life.figures();
+    for Point { label, life, .. } in all {
+        let figures = figures(life);
         let value = |name: &str| figures.iter().find(|f| f.name == name).and_then(|f| f.value);
         let plain = |name: &str| value(name).map_or_else(String::new, |value| format!("{value}"));
         let time = |name: &str| value(name).map_or_else(String::new, |value| duration(value / 3600.0));
@@ -112,7 +115,7 @@ fn text_of(all: &[Lived]) -> String {
         ]);
     }
     let Some(first) = all.first() else { return text };
-    let span = duration(railtwin::life::progress::hours(first.life.span));
+    let span = duration(hours(first.life.span));
     text.push_str(&format!(
         "{}. A step takes {:.3} s; with the spares of the shown life in place {:.3} s.\n\n{}\n",
         match first.life.lives.len() {
@@ -129,7 +132,7 @@ fn text_of(all: &[Lived]) -> String {
 }
 
 /// The account of the first point without C4D and of the last with it, each beside its month of Table III.
-fn by_cause(all: &[Lived]) -> String {
+fn by_cause(all: &[Point]) -> String {
     let before = all.iter().find(|lived| !lived.spec.c4d);
     let after = all.iter().rev().find(|lived| lived.spec.c4d);
     let [june, december] = table3::paper();
@@ -155,22 +158,22 @@ fn by_cause(all: &[Lived]) -> String {
         });
         table.row(std::iter::once(name.to_owned()).chain(cells));
     }
-    let named = |what: &str, lived: Option<&Lived>| {
+    let named = |what: &str, lived: Option<&Point>| {
         lived.map_or_else(String::new, |lived| format!("{what} is {}\n", lived.label))
     };
     format!("{}{}{}\n", table.text(), named("ours beside June", before), named("ours beside December", after))
 }
 
 /// What follows from the model, and what was put in.
-fn sources(lived: &Lived) -> String {
-    let fitted = hits::by_hand_hours();
+fn sources(lived: &Point) -> String {
+    let fitted = by_hand_hours();
     let spec = &lived.spec;
-    let hours = |cause: Cause| {
-        let written = spec.by_hand.of(cause).map(railtwin::life::progress::hours);
+    let mean = |cause: Cause| {
+        let written = spec.by_hand.of(cause).map(hours);
         duration(written.unwrap_or(fitted[Part::Diagnosis(cause)]))
     };
     let by_hand: Vec<String> =
-        Cause::ALL.iter().map(|&cause| format!("{} {}", cause.name(), hours(cause))).collect();
+        Cause::ALL.iter().map(|&cause| format!("{} {}", cause.name(), mean(cause))).collect();
     let drawn = match lived.life.is_followed {
         true => "when faults that are written show, and how",
         false => "how many crashes, of which parts",
@@ -180,13 +183,13 @@ fn sources(lived: &Lived) -> String {
          spare comes; waiting for spares; how often processes start; the time of a step.\n\
          Put in: the watchdog's {}; people's mean time by cause ({}), where nothing is written fitted to June of Table III \
          at Table I's rate; detection ({}); isolation {}, restart {}; repairs.\n",
-        duration(railtwin::life::progress::hours(spec.watchdog)),
+        duration(hours(spec.watchdog)),
         by_hand.join(", "),
         spec.detection.map_or_else(
             || "by kind of fault, measured on this project's detectors".to_owned(),
-            |time| duration(railtwin::life::progress::hours(time)),
+            |time| duration(hours(time)),
         ),
-        duration(railtwin::life::progress::hours(spec.isolation)),
-        duration(railtwin::life::progress::hours(spec.restart)),
+        duration(hours(spec.isolation)),
+        duration(hours(spec.restart)),
     )
 }

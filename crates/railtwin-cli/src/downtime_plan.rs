@@ -2,10 +2,10 @@
 use std::path::Path;
 
 use clap::Args;
-use railtwin_diagnosis::downtime::spares::{binomial_above, poisson_above};
-use railtwin_diagnosis::downtime::{Expected, Plan, Simulated, simulate};
-use railtwin_diagnosis::failure_rates::{Cause, FailureRates, MONTH_H};
+use railtwin_reliability::downtime::{Expected, Plan, Simulated, simulate};
+use railtwin_reliability::failure_rates::{Cause, FailureRates, MONTH_H};
 use railtwin_store::input;
+use railtwin_units::probability::{binomial_above, poisson_above};
 use serde_json::{Value, json};
 
 use crate::CliError;
@@ -242,7 +242,7 @@ fn answers(plan: &Plan, expected: &Expected, simulated: &Simulated, segment: &Se
 
 fn sensitivity(plan: &Plan, expected: &Expected) -> TextTable {
     let mut table = TextTable::default();
-    let now = 1.0 - expected.shares[railtwin_diagnosis::downtime::Part::Productive];
+    let now = 1.0 - expected.shares[railtwin_reliability::downtime::Part::Productive];
     table.row(["lost with".to_owned(), "half".to_owned(), percent(now), "twice".to_owned()]);
     for input in plan.sensitivity() {
         let change = |lost: f64| format!("{:+.2}", (lost - now) * 100.0);

@@ -1,8 +1,8 @@
 //! `railtwin downtime --replay`: a recorded history of faults.
 use std::path::Path;
 
-use railtwin_diagnosis::downtime::history::{HISTORY_FORM, HistoryError, SHIPPED_HOSTS, read_history};
-use railtwin_diagnosis::downtime::replay::{FaultEvent, Replay};
+use railtwin_reliability::downtime::history::{HISTORY_FORM, HistoryError, SHIPPED_HOSTS, read_history};
+use railtwin_reliability::downtime::replay::{FaultEvent, Replay};
 use railtwin_store::input::{self, Kind};
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 //! The settings of a downtime plan, read from `[downtime]` of a TOML file and from flags.
-use railtwin_diagnosis::failure_rates::{Cause, FailureRate, FailureRates};
+use railtwin_reliability::failure_rates::{Cause, FailureRate, FailureRates};
 use toml::{Table, Value};
 
 use crate::CliError;
@@ -29,7 +29,7 @@ const KEYS: [&str; 18] = [
 /// Keys of `[[downtime.failure]]`.
 const FAILURE_KEYS: [&str; 6] = ["component", "cause", "count", "gpus", "days", "local"];
 
-/// What is set; the rest is as [`railtwin_diagnosis::downtime::Plan::new`] has it.
+/// What is set; the rest is as [`railtwin_reliability::downtime::Plan::new`] has it.
 pub(crate) struct Settings {
     pub(crate) rates: Option<FailureRates>,
     pub(crate) own_rates: Vec<FailureRate>,

@@ -1,6 +1,6 @@
 //! `railtwin downtime --table3`: C4's Table III beside what rates and times come to.
-use railtwin_diagnosis::downtime::table3::{Stated, Table3};
-use railtwin_diagnosis::downtime::{Account, Part};
+use railtwin_reliability::downtime::table3::{Stated, Table3};
+use railtwin_reliability::downtime::{Account, Part};
 use serde_json::{Value, json};
 
 use crate::downtime::LINES;
@@ -44,7 +44,8 @@ fn text_of(table: &Table3) -> String {
         let is_sum = ["diagnosis and isolation", "downtime"].contains(name);
         let fit = |month: usize| match is_sum {
             true => duration(
-                of(&table.paper[month]) * railtwin_diagnosis::failure_rates::MONTH_H / crashes(table, month),
+                of(&table.paper[month]) * railtwin_reliability::failure_rates::MONTH_H
+                    / crashes(table, month),
             ),
             false => duration(of(&table.implied[month])),
         };

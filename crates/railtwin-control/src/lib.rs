@@ -2,6 +2,7 @@
 //!
 //! * [`controller`]: what every controller is: events in, actions out.
 //! * [`crux`]: whose communication goes first when jobs share links.
+//! * [`halt`]: how a controller ends the run that asks it.
 //! * [`hosts`]: what can be done with hosts and their GPUs.
 //! * [`placement`]: which GPU each rank of a job gets.
 //! * [`paths`]: which path each queue pair takes, and by which source port.
@@ -9,6 +10,7 @@
 //! * [`te`]: Meta's traffic engineering: which uplink each flow of a leaf takes.
 pub mod controller;
 pub mod crux;
+pub mod halt;
 pub mod hosts;
 pub mod paths;
 pub mod placement;

@@ -34,7 +34,6 @@
 //! assert_eq!(own.names(), ["one-port"]);
 //! ```
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
@@ -45,6 +44,8 @@ use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Prefixes, Routing};
 use railtwin_units::SimTime;
+
+pub use railtwin_control::halt::{Halt, guarded, halt};
 
 use crate::balancer::Balancer;
 use crate::choose;
@@ -414,37 +415,10 @@ impl Bounds {
     }
 }
 
-/// What a controller ends the run with.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Halt {
-    /// The controller.
-    pub controller: String,
-    /// Why it cannot go on.
-    pub why: String,
-}
-
-/// Ends the run of which the calling controller is a part: [`guarded`] gets to know why.
-pub fn halt(controller: &str, why: impl Into<String>) -> ! {
-    // No panic: no hook is called, and whoever runs controllers waits for it.
-    resume_unwind(Box::new(Halt { controller: controller.to_owned(), why: why.into() }))
-}
-
 /// Ends the run of a controller that asks again and again, and says how.
 pub(crate) fn halt_idle(controller: &str, now: SimTime, how: &str) -> ! {
     let why = "times in a row asked to be asked again though nothing happened";
     halt(controller, format!("at {now}: {IDLE_MAX} {why}, {how}; wait for events"))
-}
-
-/// Does what may ask controllers of one's own.
-///
-/// # Errors
-/// The [`Halt`] of one of them.
-pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Halt> {
-    // What was going on is lost with its controllers: nothing of it is seen again.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| match panic.downcast::<Halt>() {
-        Ok(halt) => *halt,
-        Err(other) => resume_unwind(other),
-    })
 }
 
 /// A controller that asks for nothing that is not there, and comes to an end.

@@ -54,7 +54,6 @@ pub use expect::{Amount, Bounds};
 pub use json_schema::json_schema;
 // Values of keys that are declared where they are read.
 pub use railtwin_control::SpareScope;
-pub use railtwin_diagnosis::failure_process::{PartKind, Process};
 pub use railtwin_engine::packet::{
     Admission, Aimd, AlphaUpdate, ClampTarget, CongestionControl, Credit, Dcqcn, DcqcnPreset, Ecn, Hpcc,
     MarkAt, NicLimits, Packets, Priority,
@@ -65,6 +64,7 @@ pub use railtwin_engine::{
 };
 pub use railtwin_fabric::preset::{Preset, Tier2};
 pub use railtwin_fabric::{Frontend, HostSpec, Network, Storage};
+pub use railtwin_reliability::failure_process::{PartKind, Process};
 pub use railtwin_routing::Seeds;
 pub use railtwin_workload::{Algorithm, Axis, Collective, Recompute};
 pub use reference::reference;

@@ -8,6 +8,8 @@
 //! * [`choice!`]: one of a few words.
 //! * [`keys`], [`section!`], [`variants!`], [`one_of!`], [`either!`]: the keys of a section of a scenario.
 //! * [`id`]: dense typed ids.
+//! * [`probability`]: tails of the binomial and the Poisson distribution.
+//! * [`robust`]: median and median absolute deviation.
 //! * [`stream`]: named random streams derived from one seed.
 //!
 //! ```
@@ -26,8 +28,10 @@ mod group;
 pub mod id;
 pub mod keys;
 mod one_of;
+pub mod probability;
 pub mod quantity;
 mod range;
+pub mod robust;
 mod section;
 pub mod stream;
 pub mod text;

@@ -10,7 +10,7 @@
 //! * [`interference`]: what jobs on one fabric cost each other.
 //! * [`impact`]: what a device touches, and what draining it would cost; [`mod@what_if`]: placements of a job, before it
 //!   is placed.
-//! * [`life`]: weeks of a job under failures, and what a controller does about them.
+//! * [`life`]: weeks of a job under failures, and what a controller does about them, by `railtwin_reliability`.
 //! * [`headline`]: the answer of a run, and of two, in words.
 //! * [`estimate`]: what a run will take, before it begins.
 //! * [`assumed`]: the defaults that a result rests on.

@@ -2,6 +2,7 @@
 use railtwin_engine::lower::FlowPath;
 use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
 use railtwin_records::Table;
+use railtwin_reliability::lifetime::Lifetimes;
 use railtwin_units::SimTime;
 use railtwin_workload::OperationId;
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::exposed::axis_name;
 use crate::figures::declared::tell;
-use crate::life::Life;
 use crate::map::Map;
 use crate::moves::Moves;
 use crate::paths::Paths;
@@ -54,7 +54,7 @@ pub struct ReportInput<'a> {
     /// Its telemetry, where the scenario asks for it.
     pub telemetry: Option<&'a TelemetryRun>,
     /// The life of its job, where the scenario asks for it.
-    pub life: Option<&'a Life>,
+    pub life: Option<&'a Lifetimes>,
     /// What controllers decided in the run and in that life.
     pub decisions: &'a [ActionRow],
     /// What stands in `run.json`.

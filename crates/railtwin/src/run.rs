@@ -9,6 +9,7 @@ use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
 use railtwin_fabric::LinkId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
+use railtwin_reliability::lifetime::Lifetimes;
 use railtwin_routing::LinkMask;
 use railtwin_scenario::{Amount, Bounds};
 use railtwin_store::{Figure, RunFolder, RunInfo, Status, run_id};
@@ -18,7 +19,7 @@ use crate::capacity::Capacities;
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::events::Events;
-use crate::life::{Followed, Life, follow};
+use crate::life::{Followed, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
@@ -43,7 +44,7 @@ pub struct Run {
     /// What its ranks recorded and what was found in it; none where the scenario does not ask.
     pub telemetry: Option<TelemetryRun>,
     /// The lives of its job; none where the scenario does not ask, or the job does not end.
-    pub life: Option<Life>,
+    pub life: Option<Lifetimes>,
     table: BundleTable,
     flows: Vec<FlowPath>,
     moves: Moves,
@@ -151,12 +152,12 @@ impl Run {
             hung.into_iter().for_each(|count| figures::add_of_replay(&mut info.figures, count));
             info.figures.extend(faults::drawn(&resolved.scenario, case));
             if let Some(lived) = followed {
-                info.figures.extend(lived.figures());
+                info.figures.extend(crate::life::figures(&lived));
                 life = Some(lived);
             } else if resolved.scenario.steering.is_some() {
-                match Life::of(&resolved, &done, None) {
+                match crate::life::after_run(&resolved, &done, None) {
                     Ok(lived) => {
-                        info.figures.extend(lived.figures());
+                        info.figures.extend(crate::life::figures(&lived));
                         life = Some(lived);
                     }
                     Err(error @ Error::Controller { .. }) => return Err(error),
@@ -267,7 +268,7 @@ impl Run {
             None => all.extend(probe_tables::tables(case, log, engine_of(&self.resolved).name())),
         }
         if let Some(life) = &self.life {
-            all.extend(life.tables());
+            all.extend(crate::life::tables::of(life));
         }
         if self.flows.len() <= FLOWS_MAX {
             all.push(tables::flows(case, log, &self.flows));

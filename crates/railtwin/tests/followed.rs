@@ -7,9 +7,9 @@ use railtwin::exposed::steps_of;
 use railtwin::life::{Followed, follow};
 use railtwin::{Question, Resolved, Run};
 use railtwin_control::Action;
-use railtwin_diagnosis::downtime::Part;
 use railtwin_engine::IncidentKind;
 use railtwin_fabric::HostId;
+use railtwin_reliability::downtime::Part;
 use railtwin_scenario::EngineName;
 use railtwin_units::SimTime;
 

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use railtwin::Run;
 use railtwin::life::Followed;
-use railtwin_diagnosis::downtime::Part;
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
+use railtwin_reliability::downtime::Part;
 use railtwin_scenario::EngineName;
 
 use super::followed::{actions, followed, hosts, ms, resolved, text};
@@ -40,7 +40,7 @@ fn spent(done: &Followed, part: Part) -> f64 {
 
 /// Hosts that were taken out, in order.
 fn out(done: &Followed) -> Vec<u32> {
-    let gone = |one: &railtwin::life::lived::Done| match one.action {
+    let gone = |one: &railtwin_reliability::lifetime::Done| match one.action {
         railtwin_control::Action::Isolate(HostId(host)) => Some(host),
         _ => None,
     };

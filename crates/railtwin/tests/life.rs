@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use railtwin::life::lived::{Finder, Lived};
-use railtwin::life::progress::hours;
-use railtwin::life::{Life, lives};
+use railtwin::life::lives;
 use railtwin::{Question, Run};
 use railtwin_control::Action;
-use railtwin_diagnosis::downtime::{Incident, Part, What, book};
 use railtwin_records::run::TABLES;
+use railtwin_reliability::downtime::{Incident, Part, What, book};
+use railtwin_reliability::lifetime::progress::hours;
+use railtwin_reliability::lifetime::{Finder, Lifetime, Lifetimes, Standstill};
 use railtwin_units::SimTime;
 
 /// A job of 32 GPUs on two hosts of each of two segments, with a spare in each, that fails a lot.
@@ -22,7 +22,7 @@ fn text(failures: &str, steering: &str) -> String {
     )
 }
 
-fn life(failures: &str, steering: &str) -> Life {
+fn life(failures: &str, steering: &str) -> Lifetimes {
     let question = Question::of_text("life.toml", &text(failures, steering), Path::new("."));
     let point = question.points().unwrap().remove(0);
     lives(&question.resolve(&point.scenario).unwrap(), None).unwrap()
@@ -87,9 +87,9 @@ fn nothing_is_automatic_where_a_policy_says_so() {
 }
 
 /// The incidents of a life as `railtwin downtime` would be handed them; hours.
-fn incidents(lived: &Lived, end: SimTime) -> Vec<Incident> {
+fn incidents(lived: &Lifetime, end: SimTime) -> Vec<Incident> {
     let at = |time: Option<SimTime>| hours(time.unwrap_or(end).min(end));
-    let incident = |row: &railtwin::life::lived::Standstill| {
+    let incident = |row: &Standstill| {
         let (isolated, restarted) = (at(row.isolated), at(row.restarted));
         let what = match row.finder {
             Finder::Start => What::Startup { isolated, restarted, cause: row.cause },
@@ -107,7 +107,7 @@ fn incidents(lived: &Lived, end: SimTime) -> Vec<Incident> {
 }
 
 /// The account of a life is that of its incidents, but that these know neither waiting nor checkpoints.
-fn agrees(life: &Life) -> Result<(), TestCaseError> {
+fn agrees(life: &Lifetimes) -> Result<(), TestCaseError> {
     for lived in &life.lives {
         prop_assert!((lived.shares.total() - 1.0).abs() < 1e-9, "{}", lived.shares.total());
         let booked = book(0.0, hours(life.span), &incidents(lived, life.span)).unwrap().shares();
@@ -202,11 +202,12 @@ fn detectors_and_spares_make_a_month_of_crashes_short() {
     let [before, after] = ["c4d = false", "checkpoint = \"10 min\"\ncheckpoint_cost = \"10 s\""]
         .map(|steering| life(failures, steering));
     // The same failures, however they are dealt with.
-    let drawn = |life: &Life| life.lives.iter().map(|lived| lived.failures).collect::<Vec<_>>();
+    let drawn = |life: &Lifetimes| life.lives.iter().map(|lived| lived.failures).collect::<Vec<_>>();
     assert_eq!(drawn(&before), drawn(&after));
-    let downtime = |life: &Life| life.share(railtwin_diagnosis::downtime::Account::downtime).median;
+    let downtime = |life: &Lifetimes| life.share(railtwin_reliability::downtime::Account::downtime).median;
     assert!(downtime(&before) > 2.0 * downtime(&after), "{} {}", downtime(&before), downtime(&after));
-    let finders = |life: &Life| life.shown().standstills.iter().map(|row| row.finder).collect::<Vec<_>>();
+    let finders =
+        |life: &Lifetimes| life.shown().standstills.iter().map(|row| row.finder).collect::<Vec<_>>();
     assert!(!finders(&before).contains(&Finder::Detectors) && !finders(&after).contains(&Finder::Watchdog));
 }
 

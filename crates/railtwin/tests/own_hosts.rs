@@ -3,19 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 use std::path::Path;
 
-use railtwin::life::{Life, lives};
+use railtwin::life::lives;
 use railtwin::{Error, Question, Run};
 use railtwin_control::controller::{Controller, Decision, Event};
 use railtwin_control::crux::plan::SharingPolicy;
 use railtwin_control::paths::JobId;
 use railtwin_control::{Action, Policy, SpareScope, Steering};
-use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_engine::own::{Own, Site, Stage};
 use railtwin_fabric::HostId;
+use railtwin_reliability::failure_rates::Cause;
+use railtwin_reliability::lifetime::{Lifetime, Lifetimes};
 use railtwin_units::SimTime;
 
 /// A job of 32 GPUs on two hosts of each of two segments, with a spare in each, that fails a lot.
-fn life(steering: &str, own: Option<Own>) -> Result<Life, Error> {
+fn life(steering: &str, own: Option<Own>) -> Result<Lifetimes, Error> {
     let text = format!(
         "schema = 1\nname = \"life\"\nseed = 3\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 2\n\
          spare_hosts = 1\nspines = 2\n[[job]]\nname = \"train\"\nhosts = 4\n\
@@ -113,9 +114,7 @@ fn quick(wrong: bool) -> Own {
 #[test]
 fn ones_own_steers_hosts_and_what_cannot_be_is_refused() {
     let own = life("controller = \"own\"", Some(quick(false))).unwrap();
-    let swaps = |lived: &railtwin::life::lived::Lived| {
-        lived.done.iter().filter(|row| row.action.name() == "swap").count()
-    };
+    let swaps = |lived: &Lifetime| lived.done.iter().filter(|row| row.action.name() == "swap").count();
     assert!(own.lives.iter().all(|lived| swaps(lived) > 0));
     assert!(own.lives.iter().flat_map(|lived| &lived.done).all(|row| row.controller == "quick"));
     let refused = life("controller = \"own\"", Some(quick(true))).unwrap_err().to_string();

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, Finding};
+use railtwin_units::probability::binomial_above;
 
 use super::signature::{Beside, signature};
 use super::{CONFIRMED, OF_HOST_MIN, finding, is_slow, lines};
-use crate::downtime::spares::binomial_above;
 
 /// A cause explains slow pairs where chance would give one of all as many of them less often than this.
 const CHANCE: f64 = 0.05;

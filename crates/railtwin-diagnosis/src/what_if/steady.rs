@@ -1,5 +1,6 @@
 //! Whether somebody is slower step after step, or only was by chance.
-use crate::downtime::spares::binomial_above;
+use railtwin_units::probability::binomial_above;
+
 use crate::{Settings, robust};
 
 /// Fewest steps that tell.

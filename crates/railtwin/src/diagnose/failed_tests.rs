@@ -6,10 +6,10 @@
 //! looked at again.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_diagnosis::downtime::spares::binomial_above;
 use railtwin_formats::telemetry::{NcclTest, NcclTestEnd, NcclTestFailure};
 use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome};
+use railtwin_units::probability::binomial_above;
 
 use super::judges::Verdict;
 use super::rows::Rows;

@@ -1,14 +1,15 @@
 //! The life of a job as the page reads it (docs/reference/report-payload.md).
 use railtwin_engine::Case;
+use railtwin_reliability::lifetime::{Lifetimes, Standstill};
 use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
-use super::tables::decisions;
-use super::{Life, PARTS};
 use crate::columns::PageTable;
+use crate::life::figures::PARTS;
+use crate::life::tables::decisions;
 
 /// The life that tables show, and how its time is spent beside that of all lives. Times are seconds of the life.
-pub fn page(case: &Case, life: &Life) -> Value {
+pub fn page(case: &Case, life: &Lifetimes) -> Value {
     let shown = life.shown();
     let parts = PARTS.iter().map(|(figure, of)| {
         let spread = life.share(of);
@@ -24,9 +25,9 @@ pub fn page(case: &Case, life: &Life) -> Value {
     })
 }
 
-fn standstills(life: &Life) -> Value {
+fn standstills(life: &Lifetimes) -> Value {
     let all = &life.shown().standstills;
-    let at = |of: fn(&super::Standstill) -> Option<SimTime>| -> Vec<f64> {
+    let at = |of: fn(&Standstill) -> Option<SimTime>| -> Vec<f64> {
         all.iter().map(|row| of(row).map_or(f64::NAN, SimTime::seconds)).collect()
     };
     PageTable::new(all.len())
@@ -43,7 +44,7 @@ fn standstills(life: &Life) -> Value {
         .finish()
 }
 
-fn actions(case: &Case, life: &Life) -> Value {
+fn actions(case: &Case, life: &Lifetimes) -> Value {
     let all = decisions(life);
     let told: Vec<[String; 3]> = all.iter().map(|row| row.told(case)).collect();
     let effective = |at: SimTime| if at == SimTime::NEVER { f64::NAN } else { at.seconds() };

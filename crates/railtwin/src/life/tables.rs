@@ -2,15 +2,15 @@
 use railtwin_control::Action;
 use railtwin_engine::ActionRow;
 use railtwin_records::{Column, Table};
+use railtwin_reliability::lifetime::{Done, Lifetime, Lifetimes};
 use railtwin_units::SimTime;
 
-use crate::life::lived::Lived;
-use crate::life::{Life, PARTS};
+use crate::life::figures::PARTS;
 
 /// Decisions of the life that is shown, of the first job of its case; each moved the ranks of a host, or all, or
 /// none where it had no effect.
-pub fn decisions(life: &Life) -> Vec<ActionRow> {
-    let row = |done: &super::lived::Done| ActionRow {
+pub fn decisions(life: &Lifetimes) -> Vec<ActionRow> {
+    let row = |done: &Done| ActionRow {
         decided: done.decided,
         effective: done.effective,
         controller: done.controller,
@@ -27,8 +27,13 @@ pub fn decisions(life: &Life) -> Vec<ActionRow> {
     life.shown().done.iter().map(row).collect()
 }
 
+/// Returns the tables of the lifetime that is shown, and of all lifetimes.
+pub fn of(life: &Lifetimes) -> Vec<Table> {
+    vec![standstills(life), lives(life)]
+}
+
 /// When the job stood still in the life that is shown.
-pub fn standstills(life: &Life) -> Table {
+fn standstills(life: &Lifetimes) -> Table {
     let all = &life.shown().standstills;
     let at = |time: Option<SimTime>| time.unwrap_or(SimTime::NEVER).ps();
     Table::new(
@@ -51,9 +56,9 @@ pub fn standstills(life: &Life) -> Table {
 }
 
 /// One row for each life: the shares of its time, its crashes and its steps.
-pub fn lives(life: &Life) -> Table {
+fn lives(life: &Lifetimes) -> Table {
     let all = &life.lives;
-    let ints = |of: &dyn Fn(&Lived) -> u32| all.iter().map(of).collect::<Vec<u32>>();
+    let ints = |of: &dyn Fn(&Lifetime) -> u32| all.iter().map(of).collect::<Vec<u32>>();
     let shown = (0..all.len()).map(|row| u32::from(row == life.shown)).collect();
     let mut columns =
         vec![Column::u64("seed", all.iter().map(|lived| lived.seed).collect()), Column::u32("shown", shown)];
@@ -61,7 +66,7 @@ pub fn lives(life: &Life) -> Table {
         let name = of.name.strip_prefix("downtime_").unwrap_or(of.name);
         Column::f64(name, all.iter().map(|lived| share(&lived.shares)).collect())
     }));
-    columns.push(Column::u32("crashes", ints(&Lived::crashes)));
+    columns.push(Column::u32("crashes", ints(&Lifetime::crashes)));
     columns.push(Column::u64("steps", all.iter().map(|lived| lived.steps).collect()));
     Table::new("lives", columns)
 }

@@ -1,8 +1,8 @@
 //! Calculations that rows of the reproduction table name instead of a scenario: models without a run.
-use railtwin_diagnosis::downtime::leaves::Pairs;
-use railtwin_diagnosis::downtime::table3::{Stated, Table3, ratios};
-use railtwin_diagnosis::downtime::{Account, Part, Plan};
-use railtwin_diagnosis::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
+use railtwin_reliability::downtime::leaves::Pairs;
+use railtwin_reliability::downtime::table3::{Stated, Table3, ratios};
+use railtwin_reliability::downtime::{Account, Part, Plan};
+use railtwin_reliability::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
 use super::crux::{self, Cases};

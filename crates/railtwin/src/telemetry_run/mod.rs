@@ -21,6 +21,7 @@ use railtwin_diagnosis::wiring::WrongCables;
 use railtwin_engine::{Case, RunLog};
 use railtwin_records::{Action, Batch, Component, Directory, Finding, Observation, Table, Truth};
 use railtwin_records::{finding_tables, telemetry_tables};
+use railtwin_reliability::lifetime::{Finder, Lifetimes};
 use railtwin_scenario::{JitterSpec, TelemetrySpec};
 use railtwin_store::Figure;
 use railtwin_telemetry::{Durations, Jitter, Progress};
@@ -30,8 +31,6 @@ use crate::engines::engine_of;
 use crate::error::Error;
 use crate::exposed::steps_of;
 use crate::figures::declared::network as declared;
-use crate::life::Life;
-use crate::life::lived::Finder;
 use crate::probe_tables;
 use crate::question::Resolved;
 use crate::score::verdict::judge;
@@ -98,7 +97,7 @@ pub struct TelemetryRun {
 pub fn telemetry_of(
     resolved: &Resolved,
     simulation: &Simulation,
-    life: Option<&Life>,
+    life: Option<&Lifetimes>,
 ) -> Result<Option<TelemetryRun>, Error> {
     let Some(spec) = &resolved.scenario.telemetry else { return Ok(None) };
     let case = &resolved.case;
@@ -138,7 +137,7 @@ pub fn telemetry_of(
 }
 
 /// Whether processes of a followed job were ended because they stood still, and not while they were at work.
-fn stood_still(case: &Case, job: usize, life: &Life) -> bool {
+fn stood_still(case: &Case, job: usize, life: &Lifetimes) -> bool {
     let next = |row: &usize| case.work.jobs[*row].goes_on_as.map(|row| row as usize);
     let Some(number) = std::iter::successors(Some(0), next).position(|row| row == job) else { return false };
     let standstill = life.lives[life.shown].standstills.get(number);

@@ -3,7 +3,7 @@ pub(crate) mod parts;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 
-use railtwin_diagnosis::failure_process::{PartKind, Process};
+use railtwin_reliability::failure_process::{PartKind, Process};
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, whole};
 

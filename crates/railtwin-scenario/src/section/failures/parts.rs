@@ -2,9 +2,9 @@
 use std::collections::BTreeSet;
 
 use railtwin_control::Place;
-use railtwin_diagnosis::failure_process::PartKind;
 use railtwin_engine::WorkGraph;
 use railtwin_fabric::{CableClass, CableId, DeviceId, Fabric, HostId};
+use railtwin_reliability::failure_process::PartKind;
 
 /// Parts by kind, each list ascending.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! From `[failures]` to faults: when which part fails, and the fault that it is then.
-use railtwin_diagnosis::downtime::history::{HISTORY_FORM, SHIPPED_HOSTS, read_history};
-use railtwin_diagnosis::downtime::replay::{Episode, FaultEvent, Replay};
-use railtwin_diagnosis::failure_process::{self, Fall, PartKind, Process};
-use railtwin_diagnosis::failure_rates::{Cause, Draw, MONTH_H};
 use railtwin_engine::Case;
 use railtwin_fabric::HostId;
 use railtwin_records::fault::Truth;
+use railtwin_reliability::downtime::history::{HISTORY_FORM, SHIPPED_HOSTS, read_history};
+use railtwin_reliability::downtime::replay::{Episode, FaultEvent, Replay};
+use railtwin_reliability::failure_process::{self, Fall, PartKind, Process};
+use railtwin_reliability::failure_rates::{Cause, Draw, MONTH_H};
 use railtwin_units::SimTime;
 
 use crate::resolve::Reader;

@@ -1,7 +1,7 @@
 //! What no single key of `[failures]` shows.
 use std::collections::BTreeSet;
 
-use railtwin_diagnosis::failure_process::Process;
+use railtwin_reliability::failure_process::Process;
 use railtwin_units::SimTime;
 
 use crate::consistency::Trouble;

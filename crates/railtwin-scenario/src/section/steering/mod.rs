@@ -3,7 +3,7 @@
 pub(crate) mod rules;
 
 use railtwin_control::SpareScope;
-use railtwin_diagnosis::failure_rates::Cause;
+use railtwin_reliability::failure_rates::Cause;
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Keyed, Kind, whole};
 

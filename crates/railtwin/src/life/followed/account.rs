@@ -1,13 +1,12 @@
-//! What the time of a job that was followed was spent with: by its steps and standstills, not by an estimate.
-use railtwin_diagnosis::downtime::{Account, Part};
+//! Run periods of a job that was followed, whose time `railtwin_reliability` books: by steps, not by an estimate.
 use railtwin_engine::{Case, JobGraph, OperationTimes, RunLog};
+use railtwin_reliability::lifetime::Lifetime;
+use railtwin_reliability::lifetime::booking::RunPeriod;
+use railtwin_reliability::lifetime::progress::hours;
 use railtwin_units::SimTime;
 
 use super::injuries::Shift;
 use crate::exposed::steps_of;
-use crate::life::hits::{Hit, is_communication};
-use crate::life::lived::Lived;
-use crate::life::progress::hours;
 use crate::stops::{Cause, Stop};
 
 /// Steps of the job that no crash takes back, and when the last of them ended: those up to the last checkpoint that was
@@ -34,7 +33,7 @@ pub fn kept(
     best
 }
 
-/// What steps of a shift took that count, and what they would take without faults, in hours.
+/// Time of the steps of a shift that count, and the time that they take without faults, in hours.
 #[derive(Default)]
 struct Worked {
     took: f64,
@@ -64,55 +63,31 @@ fn worked(
     all
 }
 
-/// Books the time of a job until `end`: `kept` by standstill, `healthy` what each of its steps takes without faults, `slows`
-/// the faults that were found to slow it.
-pub fn book(
-    lived: &mut Lived,
+/// Returns the run periods of a job until `end`, one for each shift: `kept` holds the steps that count and the end of the last
+/// of them by standstill, `healthy` the time that each step of the job takes without faults.
+pub fn periods(
+    lifetime: &Lifetime,
     (case, shifts): (&Case, &[Shift]),
     log: &RunLog,
-    (kept, healthy, slows): (&[(u32, SimTime)], &[SimTime], &[&Hit]),
+    (kept, healthy): (&[(u32, SimTime)], &[SimTime]),
     end: SimTime,
-) {
-    let mut account = Account::default();
-    let begin = case.work.jobs[shifts[0].row].start;
-    let spent = |from: SimTime, to: SimTime| hours(to.min(end).since(from.min(to).min(end)));
-    lived.standstills.truncate(shifts.len());
-    let mut steps = 0;
-    for (number, shift) in shifts.iter().enumerate() {
+) -> Vec<RunPeriod> {
+    let period = |(number, shift): (usize, &Shift)| {
         let job = &case.work.jobs[shift.row];
-        let standstill = lived.standstills.get_mut(number);
-        let failed = standstill.as_ref().map_or(end, |one| one.failed.min(end));
-        let keeps = standstill.as_ref().and(kept.get(number)).map_or(u32::MAX, |&(keeps, _)| keeps);
+        let standstill = lifetime.standstills.get(number);
+        let failed = standstill.map_or(end, |one| one.failed.min(end));
+        let keeps = standstill.and(kept.get(number)).map_or(u32::MAX, |&(keeps, _)| keeps);
         let worked = worked((job, shift), &log.times, (failed, keeps), healthy);
-        let slow = (worked.took - worked.healthy).max(0.0);
-        account[Part::Productive] += worked.took - slow;
-        let there = |hit: &&&Hit| {
-            let is_here = hit.host.is_none_or(|host| shift.places.iter().any(|place| place.host == host));
-            is_here && hit.at < failed
-        };
-        let of_slow = slows.iter().filter(there).max_by_key(|hit| hit.at).map(|hit| hit.kind);
-        let is_of_network = of_slow.is_none_or(is_communication);
-        account[if is_of_network { Part::SlowCommunication } else { Part::SlowOther }] += slow;
-        steps = worked.done;
-        let Some(one) = standstill else {
-            // What is under way at the end counts, as nothing took it; a job that stands still waits for who finds out why.
-            let still = Stop::of(case, shift.row, log).filter(|stop| stop.cause != Cause::TimeUp);
-            let until = still.map_or(end, |stop| stop.at.max(shift.start).min(end));
-            account[Part::Productive] += spent(shift.start, until) - worked.took;
-            account[Part::Detection] += spent(until, end);
-            break;
-        };
-        // Of what was worked since the last checkpoint nothing is left.
-        account[Part::PostCheckpoint] += spent(shift.start, failed) - worked.took;
-        one.checkpoint = kept.get(number).map_or(begin, |&(_, at)| at);
-        let known = one.detected.unwrap_or(end);
-        let out = one.isolated.unwrap_or(end).max(known);
-        let there = one.replaced.unwrap_or(end).max(out);
-        account[Part::Detection] += spent(one.failed, known);
-        account[Part::Diagnosis(one.cause)] += spent(known, out);
-        account[Part::Waiting] += spent(out, there);
-        account[Part::Reinitialisation] += spent(there, one.restarted.unwrap_or(end));
-    }
-    lived.shares = account * (1.0 / hours(end.since(begin)));
-    lived.steps = u64::from(steps);
+        let still = Stop::of(case, shift.row, log).filter(|stop| stop.cause != Cause::TimeUp);
+        RunPeriod {
+            start: shift.start,
+            hosts: shift.places.iter().map(|place| place.host).collect(),
+            worked: worked.took,
+            healthy: worked.healthy,
+            steps: worked.done,
+            checkpoint: kept.get(number).map(|&(_, at)| at),
+            stopped: still.map(|stop| stop.at),
+        }
+    };
+    shifts.iter().enumerate().map(period).collect()
 }

@@ -1,22 +1,19 @@
 //! Which fault stopped the job: the one that the run shows to be it, and not the latest that is there.
-use railtwin_diagnosis::downtime::Part;
-use railtwin_diagnosis::failure_process::PartKind;
-use railtwin_diagnosis::failure_rates::Draw;
 use railtwin_engine::{Case, RankTrouble};
 use railtwin_fabric::HostId;
 use railtwin_records::{FaultKind, Truth};
-use railtwin_scenario::{Failure, FaultSpec, SteeringSpec};
+use railtwin_reliability::failure_process::PartKind;
+use railtwin_reliability::lifetime::hits::Effect;
+use railtwin_scenario::{Failure, FaultSpec};
 use railtwin_units::SimTime;
 
 use super::injuries::{Known, Shift, is_of_ranks, part_of};
 use crate::error::Error;
-use crate::life::detectors::found_after;
-use crate::life::hits::{Effect, Effects, Hit, by_hand_hours, cause_of};
-use crate::life::progress::hours;
+use crate::life::effects::Effects;
 use crate::question::Resolved;
 use crate::stops::{Cause, Stop};
 
-/// Who stopped a shift.
+/// The fault that stopped a shift.
 pub struct Culprit {
     /// The row of the fault.
     pub of: usize,
@@ -91,48 +88,6 @@ pub fn culprit(
     let last = healed.max_by_key(|&row| (until(row), std::cmp::Reverse(row)));
     let fresh = last.filter(|&row| stop.at.since(until(row)).ps() <= dies_in);
     Ok(fresh.or(there.first().copied()).or(last).and_then(at))
-}
-
-/// Draws of who finds a fault and how long people take, in the order in which faults are met.
-pub struct Lots {
-    found: Draw,
-    people: Draw,
-}
-
-impl Lots {
-    /// Those of a seed.
-    pub fn new(seed: u64) -> Self {
-        Self { found: Draw::new(seed, "steering/recall"), people: Draw::new(seed, "steering/by-hand") }
-    }
-
-    /// A fault as it hits the job.
-    pub fn hit(
-        &mut self,
-        spec: &SteeringSpec,
-        (at, seat, host): (SimTime, Option<usize>, Option<HostId>),
-        (fault, part): (&FaultSpec, PartKind),
-        effect: Effect,
-    ) -> Hit {
-        let cause = cause_of(fault, part);
-        let mean = spec.by_hand.of(cause).map_or(by_hand_hours()[Part::Diagnosis(cause)], hours);
-        let is_found = self.found.chance(spec.recall);
-        let by_hand = self.people.exponential(mean);
-        let after = spec.detection.unwrap_or_else(|| found_after(fault.kind));
-        Hit {
-            at,
-            // A bug of the job goes where the job goes.
-            seat: seat.filter(|_| fault.kind != FaultKind::SizeMismatch),
-            host,
-            subject: fault.subject.parts().1.to_owned(),
-            source: Truth::WRITTEN.to_owned(),
-            kind: fault.kind,
-            cause,
-            effect,
-            found_after: (spec.c4d && is_found).then_some(after),
-            by_hand: SimTime::from_seconds(by_hand * 3600.0),
-            repair: fault.until.map(|until| until.since(fault.at.min(until))),
-        }
-    }
 }
 
 /// The case of `well` with a job whose ranks are in other places.

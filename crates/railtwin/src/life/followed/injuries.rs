@@ -1,9 +1,9 @@
 //! Faults of `[[fault]]` as hosts have them: where each sits, and which ranks feel it once a spare has taken a place.
 use railtwin_control::Place;
-use railtwin_diagnosis::failure_process::PartKind;
 use railtwin_engine::{Case, JobGraph, RankFault, RankTrouble};
 use railtwin_fabric::{DeviceId, Fabric, HostId};
 use railtwin_records::{FaultKind, Truth};
+use railtwin_reliability::failure_process::PartKind;
 use railtwin_scenario::{FaultSpec, FaultSubject, Scenario};
 use railtwin_units::SimTime;
 

@@ -4,7 +4,7 @@
 //! Engines know jobs that start and jobs whose processes are ended. So each time that the processes of the job run is a
 //! job of the case (a [`Shift`]): what came before a restart does not depend on what comes after it, and the run is played
 //! anew with one more shift each time that the job stood still, until it ends or stands still for good. All decisions and
-//! times are those of [`driver`](super::driver), whose hits are what the engine shows and not an estimate.
+//! times are those of [`driver`], whose hits are what the engine shows and not an estimate.
 mod account;
 mod culprit;
 mod injuries;
@@ -13,22 +13,25 @@ use railtwin_control::Place;
 use railtwin_engine::own::guarded;
 use railtwin_engine::{Case, RunLog};
 use railtwin_fabric::HostId;
-use railtwin_records::FaultKind;
-use railtwin_scenario::{FaultSpec, FaultSubject, PartKind, SteeringSpec};
+use railtwin_records::{FaultKind, Truth};
+use railtwin_reliability::failure_process::PartKind;
+use railtwin_reliability::lifetime::booking::book;
+use railtwin_reliability::lifetime::hits::{Effect, Hit, JobFailure, Responses};
+use railtwin_reliability::lifetime::{Lifetime, Lifetimes, Recovery, driver};
+use railtwin_scenario::{FaultSpec, FaultSubject, SteeringSpec};
 use railtwin_units::SimTime;
 
-use super::driver::live;
-use super::hits::{Effect, Effects, Hit};
-use super::lived::Lived;
-use super::{Life, controllers, ready};
 use crate::engines::engine_of;
 use crate::error::Error;
 use crate::exposed::steps_of;
 use crate::faults::waited_since;
+use crate::life::effects::Effects;
+use crate::life::inputs::recovery_of;
+use crate::life::{controllers, hosts_of, ranks_on, ready};
 use crate::question::Resolved;
 use crate::stops::{Cause, Stop};
 
-use culprit::{Lots, alone, culprit, seated};
+use culprit::{alone, culprit, seated};
 use injuries::{Known, Shift, healthy, injured, part_of};
 
 /// Times that a run is played anew at most.
@@ -41,10 +44,10 @@ const PATIENCE: SimTime = SimTime::from_ps(60 * 86_400 * 1_000_000_000_000);
 /// A run that was followed to its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// What was run at last: the scenario's jobs, and behind them a job for each time that the first one started again.
+    /// The case of the last round: the scenario's jobs, and behind them a job for each time that the first one started again.
     pub resolved: Resolved,
-    /// What became of the first job.
-    pub life: Life,
+    /// The lifetime of the first job.
+    pub life: Lifetimes,
 }
 
 /// Whether a scenario has its run steered: [steering] over faults that are written, not over the months of `[failures]`.
@@ -52,10 +55,11 @@ pub fn is_followed(resolved: &Resolved) -> bool {
     resolved.scenario.steering.is_some() && resolved.scenario.failures.is_none()
 }
 
-/// What is known so far.
+/// State of the job over rounds.
 struct Course<'a> {
     resolved: &'a Resolved,
     spec: &'a SteeringSpec,
+    recovery: Recovery,
     /// The case without faults and with the scenario's jobs alone.
     plain: Case,
     hosts: Vec<HostId>,
@@ -68,7 +72,7 @@ struct Course<'a> {
     hits: Vec<Hit>,
     /// Faults that the hits are of.
     of: Vec<usize>,
-    lots: Lots,
+    responses: Responses,
     /// Hosts whose faults were looked at for what only slows a job, and how many shifts were.
     looked: Vec<HostId>,
     shifts: usize,
@@ -105,12 +109,7 @@ pub fn follow(resolved: &Resolved) -> Result<Followed, Error> {
 impl<'a> Course<'a> {
     fn new(resolved: &'a Resolved, spec: &'a SteeringSpec) -> Result<Self, Error> {
         let plain = healthy(&resolved.case);
-        let mut hosts: Vec<HostId> = Vec::new();
-        for place in &plain.placements[0] {
-            if !hosts.contains(&place.host) {
-                hosts.push(place.host);
-            }
-        }
+        let hosts = hosts_of(&plain.placements[0]);
         let is_spare = |host: HostId| plain.fabric.host(host).spare && !hosts.contains(&host);
         let others = plain.placements.iter().zip(&plain.work.jobs).skip(1);
         let mut on_spares = others.filter_map(|(places, job)| {
@@ -138,6 +137,8 @@ impl<'a> Course<'a> {
         let mut course = Self {
             resolved,
             spec,
+            // A run has the faults that are written, so no host is accused at random.
+            recovery: Recovery { false_alarms: None, ..recovery_of(spec) },
             hosts,
             step: SimTime::from_seconds(step),
             steps,
@@ -145,7 +146,7 @@ impl<'a> Course<'a> {
             mended: vec![SimTime::NEVER; resolved.scenario.faults.len()],
             hits: Vec::new(),
             of: Vec::new(),
-            lots: Lots::new(seed),
+            responses: Responses::new(seed),
             looked: Vec::new(),
             shifts: 1,
             kept: Vec::new(),
@@ -185,7 +186,7 @@ impl<'a> Course<'a> {
             let happens = (at, seat, in_host);
             if fault.kind == FaultKind::Hang {
                 if let Some(until) = fault.until {
-                    let hit = self.lots.hit(self.spec, happens, (&fault, part), Effect::Stops);
+                    let hit = self.hit(happens, (&fault, part), Effect::Stops);
                     if until.since(fault.at)
                         > hit.found_after.unwrap_or(SimTime::NEVER).min(self.spec.watchdog)
                     {
@@ -202,7 +203,7 @@ impl<'a> Course<'a> {
                 _ => effects.of(&failure)?,
             };
             if let Effect::Slows(step) = effect {
-                let hit = self.lots.hit(self.spec, happens, (&fault, part), Effect::Slows(step));
+                let hit = self.hit(happens, (&fault, part), Effect::Slows(step));
                 self.add(hit, row);
             }
         }
@@ -218,6 +219,28 @@ impl<'a> Course<'a> {
         own.map(|place| place.host)
     }
 
+    /// Draws the responses to a fault that happens to the job.
+    fn hit(
+        &mut self,
+        (at, seat, host): (SimTime, Option<usize>, Option<HostId>),
+        (fault, part): (&FaultSpec, PartKind),
+        effect: Effect,
+    ) -> Hit {
+        let failure = JobFailure {
+            at,
+            seat,
+            host,
+            subject: fault.subject.parts().1.to_owned(),
+            source: Truth::WRITTEN.to_owned(),
+            kind: fault.kind,
+            gpu_cause: fault.measure.cause,
+            part,
+            effect,
+            repair: fault.until.map(|until| until.since(fault.at.min(until))),
+        };
+        self.responses.hit(&self.recovery, failure)
+    }
+
     fn add(&mut self, hit: Hit, of: usize) {
         let row = self.hits.partition_point(|known| known.at <= hit.at);
         self.of.insert(row, of);
@@ -230,18 +253,25 @@ impl<'a> Course<'a> {
         last.saturating_add(PATIENCE).min(SimTime::from_ps(SimTime::NEVER.ps() / 2))
     }
 
-    fn live(&self, end: SimTime) -> Result<Lived, Error> {
-        let spec = SteeringSpec { false_alarms: None, ..self.spec.clone() };
+    fn live(&self, end: SimTime) -> Result<Lifetime, Error> {
         let steered = guarded(|| {
             let controllers = controllers(self.resolved, self.spec, &self.hosts, 0);
             let (fabric, seed) = (&self.plain.fabric, self.resolved.scenario.seed);
-            live(&spec, fabric, (&self.hosts, controllers), self.step, &self.hits, seed, end)
+            driver::simulate(
+                &self.recovery,
+                fabric,
+                (&self.hosts, controllers),
+                self.step,
+                &self.hits,
+                seed,
+                end,
+            )
         });
         steered.map_err(|halt| Error::Controller { halt, replicate: None })
     }
 
     /// The case with a job for each shift as far as it is known where that begins.
-    fn case(&self, lived: &Lived) -> Result<(Case, Vec<Known>, Vec<Shift>), Error> {
+    fn case(&self, lived: &Lifetime) -> Result<(Case, Vec<Known>, Vec<Shift>), Error> {
         let mut base = self.plain.clone();
         let own = base.work.jobs[0].clone();
         let mut shifts = vec![Shift::first(&own, base.placements[0].clone())];
@@ -300,7 +330,7 @@ impl<'a> Course<'a> {
     /// Takes in what a run shows of the last shift: false where the job has ended, or stands still for good.
     fn goes_on(
         &mut self,
-        lived: &Lived,
+        lived: &Lifetime,
         (case, known, shifts): (&Case, &[Known], &[Shift]),
         log: &RunLog,
     ) -> Result<bool, Error> {
@@ -343,7 +373,7 @@ impl<'a> Course<'a> {
             // The same again changes nothing.
             let is_known = stops.clone().any(|(hit, _)| hit.at == at);
             if !is_known && stops.nth(LOOKS).is_none() {
-                let hit = self.lots.hit(self.spec, (at, seat, None), (&fault, part), Effect::Stops);
+                let hit = self.hit((at, seat, None), (&fault, part), Effect::Stops);
                 self.add(hit, culprit.of);
                 return Ok(true);
             }
@@ -370,7 +400,7 @@ impl<'a> Course<'a> {
     }
 
     /// What stopped the job and is in no host of it is well once people saw to it.
-    fn mend(&mut self, lived: &Lived, number: usize) {
+    fn mend(&mut self, lived: &Lifetime, number: usize) {
         let standstill = &lived.standstills[number];
         let Some(seen_to) = standstill.isolated else { return };
         let hits = self.hits.iter().zip(&self.of);
@@ -381,7 +411,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn done(self, lived: &Lived, case: Case, shifts: &[Shift], log: &RunLog) -> Result<Followed, Error> {
+    fn done(self, lived: &Lifetime, case: Case, shifts: &[Shift], log: &RunLog) -> Result<Followed, Error> {
         let last = &case.work.jobs[shifts[shifts.len() - 1].row];
         let of_job = log.times.end[last.operations()].iter().max().copied().unwrap_or_default();
         // A job that stands still for good does so until the end of the run, or until nothing more is done about it.
@@ -398,18 +428,17 @@ impl<'a> Course<'a> {
         let mut lived = self.live(end.max(SimTime::from_ps(1)))?;
         let slows = self.hits.iter().filter(|hit| matches!(hit.effect, Effect::Slows(_)));
         let slows: Vec<&Hit> = slows.collect();
-        account::book(&mut lived, (&case, shifts), log, (&self.kept, &self.steps, &slows), end);
+        let periods = account::periods(&lived, (&case, shifts), log, (&self.kept, &self.steps), end);
+        book(&mut lived, &periods, &slows, end);
         let own = &case.work.jobs[0];
         let steps = steps_of(last, &log.times);
         let taken: f64 = steps.iter().map(|(_, start, end)| end.since(*start).seconds()).sum();
         let moved = lived.hosts != self.hosts && !steps.is_empty();
         let with_spares = SimTime::from_seconds(taken / steps.len().max(1) as f64);
-        let first = self.hosts[0];
-        let life = Life {
+        let life = Lifetimes {
             job: own.name.clone(),
             ranks: self.plain.placements[0].len() as u32,
-            ranks_per_host: self.plain.placements[0].iter().filter(|place| place.host == first).count()
-                as u32,
+            ranks_per_host: ranks_on(&self.plain.placements[0], self.hosts[0]),
             span: end,
             step: self.step,
             step_with_spares: if moved { with_spares } else { self.step },

@@ -1,4 +1,4 @@
-//! Whether spares suffice. Hosts fail one by one; a broken host comes back after its repair.
+//! Tails of the binomial and the Poisson distribution.
 
 /// Chance of more than `most` events where `mean` are expected (Poisson).
 pub fn poisson_above(mean: f64, most: u32) -> f64 {
@@ -19,31 +19,6 @@ pub fn binomial_above(count: u32, out: f64, most: u32) -> f64 {
     let ways = |k: u32| ln_factorial(count) - ln_factorial(k) - ln_factorial(count - k);
     let term = |k: u32| ways(k) + f64::from(k) * out.ln() + f64::from(count - k) * (-out).ln_1p();
     above(most, term, f64::from(count) * out, count)
-}
-
-/// Share of time in which all of `places` are taken, where `load` = arrivals times holding time (Erlang's loss
-/// formula; it holds for repairs of any spread). With `spares + 1` places it is the share of time in which a job
-/// that stops failing while it waits has one host too few.
-pub fn erlang_loss(load: f64, places: u32) -> f64 {
-    if load <= 0.0 {
-        return 0.0;
-    }
-    // The usual recursion; its inverse does not overflow.
-    let mut inverse = 1.0f64;
-    for place in 1..=places {
-        inverse = 1.0 + inverse * f64::from(place) / load;
-        if inverse.is_infinite() {
-            return 0.0;
-        }
-    }
-    1.0 / inverse
-}
-
-/// The least number of spares with which at most `1 - availability` of the time more hosts are out, where `mean`
-/// are out on average (Poisson).
-pub fn spares_for(mean: f64, availability: f64) -> u32 {
-    let most = (mean + 40.0 * (mean.sqrt() + 1.0)).min(1e7) as u32;
-    (0..most).find(|&spares| poisson_above(mean, spares) <= 1.0 - availability).unwrap_or(most)
 }
 
 /// The sum of exp(term(k)) for k above `most`, from the side that loses no digits.
@@ -87,27 +62,12 @@ mod tests {
         near(binomial_above(136, 1e-9, 0), -f64::exp_m1(136.0 * (-1e-9f64).ln_1p()));
         near(binomial_above(40, 0.5, 19), 0.5 + 0.5 * 137_846_528_820.0 / 2f64.powi(40));
         assert_eq!((binomial_above(8, 0.3, 8), binomial_above(8, 1.0, 7)), (0.0, 1.0));
-        assert_eq!((poisson_above(0.0, 0), erlang_loss(0.0, 3)), (0.0, 0.0));
+        assert_eq!(poisson_above(0.0, 0), 0.0);
     }
 
     #[test]
     fn many_hosts_that_rarely_fail_are_poisson() {
         let (binomial, poisson) = (binomial_above(100_000, 2e-5, 8), poisson_above(2.0, 8));
         assert!((binomial / poisson - 1.0).abs() < 1e-3, "{binomial} {poisson}");
-    }
-
-    #[test]
-    fn erlang_is_the_cut_poisson() {
-        let (load, places) = (3.0f64, 5u32);
-        let weight = |k: u32| load.powi(k as i32) / (1..=k).map(f64::from).product::<f64>();
-        near(erlang_loss(load, places), weight(places) / (0..=places).map(weight).sum::<f64>());
-        assert_eq!(erlang_loss(1e-3, 2000), 0.0);
-    }
-
-    #[test]
-    fn spares_are_the_least_that_suffice() {
-        let spares = spares_for(2.0, 0.999);
-        assert!(poisson_above(2.0, spares) <= 1e-3 && poisson_above(2.0, spares - 1) > 1e-3);
-        assert_eq!(spares_for(0.0, 0.999), 0);
     }
 }

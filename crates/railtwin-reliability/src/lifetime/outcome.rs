@@ -1,23 +1,23 @@
-//! What comes of a life: its account, when the job stood still, what the controller did.
+//! Outcome of a lifetime: its account, when the job stood still, what controllers did.
 use railtwin_control::Action;
-use railtwin_diagnosis::downtime::Account;
-use railtwin_diagnosis::failure_rates::Cause;
 use railtwin_fabric::HostId;
 use railtwin_records::FaultKind;
 use railtwin_units::SimTime;
 
-use crate::life::hits::Hit;
+use crate::downtime::Account;
+use crate::failure_rates::Cause;
+use crate::lifetime::hits::Hit;
 
-/// Who knew of a standstill first.
+/// The first to know of a standstill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finder {
     /// The detectors.
     Detectors,
     /// The watchdog, and people after it.
     Watchdog,
-    /// Whoever started the job: it failed before its first step.
+    /// The person or script that started the job: it failed before its first step.
     Start,
-    /// Nobody had to: the controller took a host out of a job that ran.
+    /// The controller, which took a host out of a job that ran.
     Controller,
 }
 
@@ -33,10 +33,10 @@ impl Finder {
     }
 }
 
-/// One time that the job stood still; times that the life did not reach are none.
+/// One time that the job stood still; times that the lifetime did not reach are none.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standstill {
-    /// What it was booked as.
+    /// Root cause that it was booked as.
     pub cause: Cause,
     /// The kind of the fault; none where a host went that no fault of the job had stopped.
     pub kind: Option<FaultKind>,
@@ -44,7 +44,7 @@ pub struct Standstill {
     pub subject: String,
     /// Which rate drew it; empty without a fault.
     pub source: String,
-    /// Who knew first.
+    /// The first to know.
     pub finder: Finder,
     /// When the last checkpoint was whole.
     pub checkpoint: SimTime,
@@ -61,7 +61,7 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// By a failure, since a time, with the last checkpoint before it; of the rest nothing is known yet.
+    /// Returns the standstill of a failure, since `failed`, with the last checkpoint before it and no later time.
     pub fn of(hit: &Hit, finder: Finder, (checkpoint, failed): (SimTime, SimTime)) -> Self {
         Self {
             cause: hit.cause,
@@ -78,7 +78,7 @@ impl Standstill {
         }
     }
 
-    /// By the controller, which took a host out of a job that ran.
+    /// Returns the standstill of a job that ran until the controller took a host out.
     pub fn of_host(host: HostId, (checkpoint, failed): (SimTime, SimTime)) -> Self {
         Self {
             cause: Cause::Unknown,
@@ -103,17 +103,17 @@ pub struct Done {
     pub decided: SimTime,
     /// When it took effect; [`SimTime::NEVER`] where it did not.
     pub effective: SimTime,
-    /// Who decided it.
+    /// Name of the controller that decided it.
     pub controller: &'static str,
-    /// What was done.
+    /// The action.
     pub action: Action,
-    /// Why.
+    /// Reason of the controller.
     pub reason: &'static str,
 }
 
-/// What came of a life.
+/// One lifetime of a job.
 #[derive(Clone, Debug)]
-pub struct Lived {
+pub struct Lifetime {
     /// Seed of its draws.
     pub seed: u64,
     /// Shares of its time.
@@ -124,11 +124,11 @@ pub struct Lived {
     pub done: Vec<Done>,
     /// Whole steps that were done and that no crash took back, those since the last checkpoint included.
     pub steps: u64,
-    /// Failures that were drawn, of which so many hit a host that was out already, and so many did nothing.
+    /// All failures.
     pub failures: u32,
-    /// Of them, those of hosts that were out already.
+    /// Failures of hosts that were out already.
     pub idle: u32,
-    /// Of them, those that neither stop the job nor slow it.
+    /// Failures that neither stopped the job nor slowed it.
     pub harmless: u32,
     /// Hosts that were accused and had no fault.
     pub accused: u32,
@@ -138,7 +138,7 @@ pub struct Lived {
     pub hosts: Vec<HostId>,
 }
 
-impl Lived {
+impl Lifetime {
     /// Faults that stopped the job.
     pub fn crashes(&self) -> u32 {
         self.standstills.iter().filter(|row| row.kind.is_some()).count() as u32

@@ -4,11 +4,12 @@
 //! work `t` between checkpoints of cost `c`, crash rate `l` and mean standstill `D`, of each mean round of
 //! `1/l + D`, `t / (exp(l (t + c)) - 1)` is work that counts, `c / (exp(l (t + c)) - 1)` is checkpointing, and what
 //! is left of `1/l` is lost with the crash.
+use railtwin_units::probability::{binomial_above, poisson_above};
 use serde::Serialize;
 
 use crate::downtime::account::{Account, Part};
 use crate::downtime::interval::{best, daly, young};
-use crate::downtime::spares::{binomial_above, erlang_loss, poisson_above};
+use crate::downtime::spares::erlang_loss;
 use crate::failure_rates::{Cause, FailureRates, MONTH_H};
 
 /// What a job is and how failures are dealt with; times in hours.

@@ -1,9 +1,11 @@
 //! A recorded history of faults replayed: hosts out of service over time, spares, mean time between failures.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use railtwin_units::probability::binomial_above;
+use railtwin_units::robust::median;
 use serde::Serialize;
 
-use crate::downtime::spares::{binomial_above, spares_for};
+use crate::downtime::spares::spares_for;
 
 /// The begin or end of a fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -267,7 +269,7 @@ fn class_faults(class: &str, faults: u32, mut days: Vec<f64>, last: f64, hosts: 
         mtbf_days,
         mtbf_host_days: mtbf_days.map(|days| days * f64::from(hosts)),
         repair_days_mean: Some(mean).filter(|mean| mean.is_finite()),
-        repair_days_median: crate::robust::median(&mut days),
+        repair_days_median: median(&mut days),
     }
 }
 

@@ -1,7 +1,8 @@
-//! What a job gets done between events: steps, checkpoints, and what a crash takes back. Whole cycles of work and
+//! Progress of a job between events: steps, checkpoints, and the work that a crash takes back. Whole cycles of work and
 //! checkpoint are counted by division, so that weeks without an event cost nothing and lose no picosecond.
-use railtwin_diagnosis::downtime::{Account, Part};
 use railtwin_units::SimTime;
+
+use crate::downtime::{Account, Part};
 
 /// Picoseconds of an hour.
 const HOUR: f64 = 3.6e15;
@@ -22,13 +23,13 @@ pub struct Progress {
     cost: u64,
     /// Time of a step now, ps.
     pace: u64,
-    /// What slows it, while it is slow.
+    /// Part of the account that slowness belongs to, while the job is slow.
     slow: Part,
     clock: u64,
     /// Healthy time's worth of work since the last checkpoint, ps, and the time that it took.
     done: u64,
     worked: u64,
-    /// Of it, what was lost to slowness, by what slowed it: communication and all else, ps.
+    /// Time of it that slowness took: of communication and of all else, ps.
     lost: [u64; 2],
     /// Time since the checkpoint that is being written began, ps.
     writing: u64,
@@ -66,7 +67,7 @@ impl Progress {
         self.cycles * self.every + self.done / self.step
     }
 
-    /// When the last checkpoint was whole; the begin of the life where none was.
+    /// When the last checkpoint was whole; the begin of the lifetime where none was.
     pub fn checkpoint(&self) -> SimTime {
         SimTime::from_ps(self.checkpoint)
     }

@@ -1,4 +1,4 @@
-//! How long our detectors take to find a fault, by its kind: rows of the score card (docs/reference/score-card.md).
+//! Time that our detectors take to find a fault, by its kind: rows of the score card (docs/reference/score-card.md).
 use railtwin_records::FaultKind;
 use railtwin_units::SimTime;
 
@@ -13,7 +13,7 @@ const RANKS: &str = "## 1024 ranks";
 
 /// The row of the score card that a kind of fault is read from, and its median seconds until the fault is found.
 ///
-/// What is down has none of its own that stops a job: the job hangs by it, so it is found as a hang. A flap is as well.
+/// The score card has no row for a cable that is down or flaps and stops a job: the job hangs, so it is found as a hang.
 const fn row(kind: FaultKind) -> (&'static str, u64) {
     match kind {
         FaultKind::Hang | FaultKind::Down | FaultKind::Flap | FaultKind::Up => ("hang of a rank", 30),
@@ -32,7 +32,7 @@ const fn row(kind: FaultKind) -> (&'static str, u64) {
 }
 
 /// The median time from a fault of this kind to the finding that names it.
-pub fn found_after(kind: FaultKind) -> SimTime {
+pub fn detection_time(kind: FaultKind) -> SimTime {
     SimTime::from_seconds(row(kind).1 as f64)
 }
 
@@ -50,7 +50,7 @@ mod tests {
             let line = of_size.lines().find(|line| line.starts_with(&begins));
             let cells: Vec<&str> = line.unwrap_or_else(|| panic!("no row {begins}")).split('|').collect();
             assert_eq!(cells[10].trim(), format!("{seconds} s"), "{name}");
-            // What hurts is found, each time.
+            // Detectors find each fault that hurts.
             assert_eq!((cells[5].trim(), cells[6].trim()), ("100 %", "100 %"), "{name}");
         }
     }

@@ -1,8 +1,8 @@
-//! What is due in a life.
+//! Events of a lifetime.
 use railtwin_control::controller::Finding;
 use railtwin_fabric::HostId;
 
-/// What is due.
+/// An event that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due {
     /// A failure, by its index.
@@ -27,7 +27,7 @@ pub(super) enum Due {
     Steps(u32),
     /// A host works again.
     Repaired(HostId),
-    /// What slowed the job is mended.
+    /// The part that slowed the job is repaired.
     Healed(usize),
     /// The controller asked for it.
     Ask,

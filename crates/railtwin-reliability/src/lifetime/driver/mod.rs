@@ -1,28 +1,31 @@
-//! One life of a job: faults, findings, decisions and repairs in the order of time. Controllers decide, the policy's or
-//! one's own; here is what their decisions and everybody's work take, and what each moment is booked as.
+//! One lifetime of a job: failures, findings, decisions and repairs in the order of time. Controllers decide, the
+//! policy's or one's own. The driver says how long each response takes and books every moment.
+mod decisions;
+mod due;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use railtwin_control::controller::Finding;
 use railtwin_control::hosts::Wards;
 use railtwin_control::paths::JobId;
-use railtwin_control::{Action, Controller, Decision, Event, Policy, Steering};
-use railtwin_diagnosis::downtime::{Account, Part};
-use railtwin_diagnosis::failure_rates::{Cause, Draw};
-use railtwin_engine::own::halt;
+use railtwin_control::{Controller, Event, Policy, Steering};
 use railtwin_fabric::{Fabric, HostId};
-use railtwin_scenario::{SteeredBy, SteeringSpec};
 use railtwin_units::SimTime;
 
-use crate::life::detectors::CONFIDENCE;
-use crate::life::due::Due;
-use crate::life::hits::{Effect, Hit, is_communication};
-use crate::life::lived::{Done, Finder, Lived, Standstill};
-use crate::life::progress::{Progress, hours};
+use crate::downtime::{Account, Part};
+use crate::failure_rates::{Cause, Draw};
+use crate::lifetime::detectors::CONFIDENCE;
+use crate::lifetime::hits::{Effect, Hit, is_communication};
+use crate::lifetime::outcome::{Finder, Lifetime, Standstill};
+use crate::lifetime::progress::{Progress, hours};
+use crate::lifetime::recovery::Recovery;
+
+use due::Due;
 
 const JOB: JobId = JobId(0);
 
-/// The standstill that goes on.
+/// The standstill of now.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     /// The failure that it began with; none where the controller stopped a job that ran, and once the host is out.
@@ -34,7 +37,7 @@ struct Outage {
 }
 
 struct Driver<'a> {
-    spec: &'a SteeringSpec,
+    recovery: &'a Recovery,
     hits: &'a [Hit],
     controllers: Vec<Box<dyn Controller>>,
     wards: Wards,
@@ -42,7 +45,7 @@ struct Driver<'a> {
     posted: u64,
     progress: Progress,
     step: SimTime,
-    /// What the time since then is booked as; none while the job runs.
+    /// Part that the time since `since` is booked as; none while the job runs.
     part: Option<Part>,
     since: SimTime,
     account: Account,
@@ -54,50 +57,44 @@ struct Driver<'a> {
     latent: Vec<usize>,
     /// Failures that slow the job now.
     slow: Vec<usize>,
-    /// When a host that was named to be out will be.
+    /// When a host that is to be isolated will be out.
     out_at: BTreeMap<HostId, SimTime>,
     /// Hosts that people named: the time to take them out is in theirs.
     by_hand: BTreeSet<HostId>,
     answers: BTreeSet<HostId>,
-    /// When controllers asked to be asked, of which nothing came yet.
+    /// Times at which controllers asked to be asked, still to come.
     asked: BTreeSet<SimTime>,
     begin: SimTime,
     generation: u32,
-    lived: Lived,
+    lifetime: Lifetime,
 }
 
-/// The controller that goes by the policy of `[steering]`, for the job on `hosts`, in the order of its ranks.
-pub fn policy(spec: &SteeringSpec, fabric: &Fabric, hosts: &[HostId]) -> Steering {
-    let causes = spec.automatic.as_deref().unwrap_or(&Cause::ALL);
-    let policy = Policy {
-        automatic: causes.iter().map(|cause| cause.name()).collect(),
-        confidence: spec.confidence,
-        hosts_out: spec.hosts_out,
-        hosts_per_hour: spec.hosts_per_hour,
-        spares: spec.spares,
-    };
+/// Returns the controller of `policy` for the job on `hosts`, in the order of its ranks.
+pub fn steering(policy: Policy, fabric: &Fabric, hosts: &[HostId]) -> Steering {
     Steering::new(policy, fabric, &[(JOB, hosts.to_vec())])
 }
 
-/// Lives through `hits` until `end`. `step` is the healthy time of a step, `hosts` are those of the job in the order of
-/// their ranks, which `controllers` are told first.
-pub fn live(
-    spec: &SteeringSpec,
+/// Simulates one lifetime of a job: `hits` act on it until `end`. `step` is the healthy time of a step; `hosts` are those
+/// of the job in the order of their ranks, and `controllers` receive them first. `seed` draws false alarms.
+///
+/// A controller whose action is impossible ends the work by [`halt`](railtwin_control::halt::halt).
+pub fn simulate(
+    recovery: &Recovery,
     fabric: &Arc<Fabric>,
     (hosts, controllers): (&[HostId], Vec<Box<dyn Controller>>),
     step: SimTime,
     hits: &[Hit],
     seed: u64,
     end: SimTime,
-) -> Lived {
+) -> Lifetime {
     let mut driver = Driver {
-        spec,
+        recovery,
         hits,
         controllers,
         wards: Wards::new(fabric, JOB, hosts),
         queue: BTreeMap::new(),
         posted: 0,
-        progress: Progress::new(step, spec.checkpoint, spec.checkpoint_cost),
+        progress: Progress::new(step, recovery.checkpoint, recovery.checkpoint_cost),
         step,
         part: None,
         since: SimTime::ZERO,
@@ -113,7 +110,7 @@ pub fn live(
         asked: BTreeSet::new(),
         begin: SimTime::ZERO,
         generation: 0,
-        lived: Lived {
+        lifetime: Lifetime {
             seed,
             shares: Account::default(),
             standstills: Vec::new(),
@@ -130,10 +127,10 @@ pub fn live(
     for (index, hit) in hits.iter().enumerate() {
         driver.post(hit.at, Due::Fault(index));
     }
-    if let Some(per_day) = spec.false_alarms.filter(|_| spec.c4d) {
-        let mut lot = Draw::new(seed, "steering/false-alarms");
+    if let Some(per_day) = recovery.false_alarms.filter(|_| recovery.has_detectors) {
+        let mut draw = Draw::new(seed, "steering/false-alarms");
         let seats = hosts.len() as u32;
-        let all = lot.arrivals(per_day / 24.0, hours(end), |lot, at_h| (at_h, lot.below(seats)));
+        let all = draw.arrivals(per_day / 24.0, hours(end), |draw, at_h| (at_h, draw.below(seats)));
         for (at_h, seat) in all {
             driver.post(SimTime::from_seconds(at_h * 3600.0), Due::FalseAlarm(seat as usize));
         }
@@ -163,16 +160,16 @@ impl Driver<'_> {
         }
     }
 
-    fn close(mut self, end: SimTime) -> Lived {
+    fn close(mut self, end: SimTime) -> Lifetime {
         match self.part {
             None => self.progress.finish(end),
             Some(part) => self.account[part] += hours(end.since(self.since)),
         }
         let span = hours(end);
-        self.lived.shares = (self.account + *self.progress.account()) * (1.0 / span);
-        self.lived.steps = self.progress.steps();
-        self.lived.hosts = self.seats;
-        self.lived
+        self.lifetime.shares = (self.account + *self.progress.account()) * (1.0 / span);
+        self.lifetime.steps = self.progress.steps();
+        self.lifetime.hosts = self.seats;
+        self.lifetime
     }
 
     /// Books what was and begins another part; none runs steps.
@@ -202,7 +199,7 @@ impl Driver<'_> {
     }
 
     fn standstill(&mut self) -> Option<&mut Standstill> {
-        self.lived.standstills.last_mut()
+        self.lifetime.standstills.last_mut()
     }
 
     fn happen(&mut self, now: SimTime, due: Due) {
@@ -211,7 +208,7 @@ impl Driver<'_> {
             Due::FalseAlarm(seat) => {
                 let host = self.seats[seat];
                 if self.runs() && !self.wards.is_out(host) {
-                    self.lived.accused += 1;
+                    self.lifetime.accused += 1;
                     let finding = self.finding(host, Cause::Unknown, false);
                     self.tell(now, &Event::Found(finding));
                 }
@@ -229,7 +226,7 @@ impl Driver<'_> {
                 self.answers.remove(&finding.host);
                 // Who has seen to it meanwhile needs nobody.
                 let stands = |outage: Outage| outage.host == Some(finding.host) && !outage.resolved;
-                if self.spec.controller == SteeredBy::Own && !self.outage.is_some_and(stands) {
+                if self.recovery.has_own_controllers && !self.outage.is_some_and(stands) {
                     return;
                 }
                 self.tell(now, &Event::Confirmed(finding));
@@ -246,7 +243,7 @@ impl Driver<'_> {
                     last.isolated = last.isolated.or(Some(now));
                     last.replaced = Some(now);
                 }
-                self.post(now.saturating_add(self.spec.restart), Due::Steps(generation));
+                self.post(now.saturating_add(self.recovery.restart), Due::Steps(generation));
             }
             Due::Steps(generation) if generation == self.generation => self.again(now),
             Due::Repaired(host) => {
@@ -280,9 +277,9 @@ impl Driver<'_> {
         if is_named && is_seated && self.runs() && hit.effect == Effect::Stops {
             self.ends_early(now, index);
         } else if is_named || !is_seated {
-            self.lived.idle += 1;
+            self.lifetime.idle += 1;
         } else if hit.effect == Effect::None {
-            self.lived.harmless += 1;
+            self.lifetime.harmless += 1;
         } else if self.runs() {
             self.strike(now, index, None);
         } else {
@@ -295,7 +292,7 @@ impl Driver<'_> {
         let hit = &self.hits[index];
         self.progress.crash(now);
         let failed = Standstill::of(hit, Finder::Controller, (self.progress.checkpoint(), now));
-        self.lived.standstills.push(Standstill { detected: Some(now), ..failed });
+        self.lifetime.standstills.push(Standstill { detected: Some(now), ..failed });
         self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: true });
         self.enter(now, Some(Part::Diagnosis(hit.cause)));
     }
@@ -318,14 +315,14 @@ impl Driver<'_> {
             self.progress.crash(now);
         }
         // The watchdog waits for nobody.
-        let found_after = hit.found_after.filter(|&after| start.is_some() || after <= self.spec.watchdog);
+        let found_after = hit.found_after.filter(|&after| start.is_some() || after <= self.recovery.watchdog);
         let finder = match (start, found_after) {
             (Some(finder), _) => finder,
             (None, Some(_)) => Finder::Detectors,
             (None, None) => Finder::Watchdog,
         };
         let failed = Standstill::of(hit, finder, (self.progress.checkpoint(), now));
-        self.lived.standstills.push(failed);
+        self.lifetime.standstills.push(failed);
         self.outage = Some(Outage { hit: Some(index), host: self.host_of[index], resolved: false });
         self.enter(now, Some(Part::Detection));
         // What fails before the first step is seen at once; who is to blame is another question.
@@ -333,7 +330,7 @@ impl Driver<'_> {
             (Some(_), Some(_)) => self.found(now, index),
             (Some(_), None) => self.happen(now, Due::Watchdog(index)),
             (None, Some(after)) => self.post(now.saturating_add(after), Due::Found(index)),
-            (None, None) => self.post(now.saturating_add(self.spec.watchdog), Due::Watchdog(index)),
+            (None, None) => self.post(now.saturating_add(self.recovery.watchdog), Due::Watchdog(index)),
         }
     }
 
@@ -367,7 +364,7 @@ impl Driver<'_> {
                 let finding = self.finding(host, cause, halts);
                 self.tell(now, &Event::Found(finding));
                 // The policy says itself what it leaves to people.
-                if halts && self.spec.controller == SteeredBy::Own {
+                if halts && self.recovery.has_own_controllers {
                     self.propose(now, finding);
                 }
             }
@@ -405,7 +402,7 @@ impl Driver<'_> {
             // The controller stops a job that ran, and the work since the last checkpoint goes.
             self.progress.crash(now);
             self.outage = Some(Outage { hit: None, host: Some(host), resolved: true });
-            self.lived.standstills.push(Standstill::of_host(host, (self.progress.checkpoint(), now)));
+            self.lifetime.standstills.push(Standstill::of_host(host, (self.progress.checkpoint(), now)));
         }
         if self.outage.is_some_and(|outage| outage.host == Some(host)) {
             self.enter(now, Some(Part::Waiting));
@@ -460,76 +457,5 @@ impl Driver<'_> {
             None => (self.step, Part::SlowOther),
         };
         self.progress.set_pace(now, pace, part);
-    }
-
-    /// What controllers decide, and when it takes effect.
-    fn decide(&mut self, now: SimTime) {
-        for number in 0..self.controllers.len() {
-            let mut decisions: Vec<Decision> = Vec::new();
-            self.controllers[number].decide(now, &mut decisions);
-            let controller = self.controllers[number].name();
-            for Decision { action, reason } in decisions {
-                if let Err(why) = self.wards.take(&action) {
-                    halt(controller, format!("at {now}: {why}"));
-                }
-                let effective = match action {
-                    Action::Isolate(host) => self.isolate(now, host),
-                    Action::Swap { out, spare, .. } => {
-                        let at = self.out_at.get(&out).copied().unwrap_or(now).max(now);
-                        self.begin = self.begin.max(at);
-                        self.post(at, Due::Seated(out, spare));
-                        at
-                    }
-                    // Wards take nothing else.
-                    _ => self.restart(now),
-                };
-                self.lived.done.push(Done { decided: now, effective, controller, action, reason });
-            }
-            let next = self.controllers[number].next_time();
-            if next != SimTime::NEVER && self.asked.insert(next) {
-                self.post(next, Due::Ask);
-            }
-            let proposed = self.controllers[number].proposed().to_vec();
-            proposed.into_iter().for_each(|finding| self.propose(now, finding));
-        }
-        self.asked.retain(|&at| at > now);
-    }
-
-    /// A person is to say something about a finding, once.
-    fn propose(&mut self, now: SimTime, finding: Finding) {
-        if self.answers.insert(finding.host) {
-            self.post(now.saturating_add(self.spec.answer), Due::Answer(finding));
-        }
-    }
-
-    fn isolate(&mut self, now: SimTime, host: HostId) -> SimTime {
-        let takes = if self.by_hand.remove(&host) { SimTime::ZERO } else { self.spec.isolation };
-        let at = now.saturating_add(takes);
-        self.out_at.insert(host, at);
-        self.post(at, Due::Isolated(host));
-        let of_host = |&index: &usize| self.host_of[index] == Some(host);
-        let away = match (0..self.hits.len()).rev().find(of_host) {
-            Some(index) => self.hits[index].repair,
-            None => Some(self.spec.tests),
-        };
-        if let Some(away) = away {
-            self.post(at.saturating_add(away), Due::Repaired(host));
-        }
-        if let Some(outage) = self.outage.as_mut().filter(|outage| outage.host == Some(host)) {
-            outage.resolved = true;
-        }
-        self.lived.out_most = self.lived.out_most.max(self.wards.out() as u32);
-        at
-    }
-
-    /// When steps run again; never where what stopped the job is still there, as another restart comes with its end.
-    fn restart(&mut self, now: SimTime) -> SimTime {
-        if self.outage.is_some_and(|outage| !outage.resolved) {
-            return SimTime::NEVER;
-        }
-        self.generation += 1;
-        self.begin = self.begin.max(now);
-        self.post(self.begin, Due::Begin(self.generation));
-        self.begin.saturating_add(self.spec.restart)
     }
 }
