@@ -109,6 +109,18 @@ fn small_messages_are_bound_by_latency() {
     assert_eq!(latency, [true, false, false], "half is not below half");
 }
 
+/// In the shape of areal-project/AReaL#639: one size of 1 GiB over a socket between H800s.
+#[test]
+fn one_size_that_takes_longer_than_any_latency_is_low() {
+    let one = |bytes: u64, rate: f64| {
+        let log = ("a.log".to_owned(), vec![made("all_reduce_perf", 2, 1, &[(bytes, rate)])]);
+        check(&[log], None).groups[0].verdict
+    };
+    assert_eq!(one(1 << 30, 2.9), Verdict::Low);
+    assert_eq!(one(1 << 30, 45.0), Verdict::Normal);
+    assert_eq!(one(1 << 12, 0.1), Verdict::TooSmall);
+}
+
 /// Below half of line rate (24.5 GB/s) a plateau is low, and what still rises is too small a size.
 #[test]
 fn what_still_rises_with_size_is_not_low() {

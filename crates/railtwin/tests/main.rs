@@ -57,5 +57,6 @@ mod storage;
 mod telemetry;
 mod tenants;
 mod two_ports;
+mod unexplained;
 mod watchdog;
 mod wiring;

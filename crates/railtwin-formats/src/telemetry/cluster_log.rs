@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::alarm::{self, Alarm, AlarmLevel};
 use super::kernel_log::{self, KernelEvent, pci_address};
 use super::log_time::{self, LogTime};
 use super::names::file_name;
@@ -21,6 +22,9 @@ const FORMAT: &str = "log";
 const LINE_CHARS_MAX: usize = 320;
 /// Longest line that is read, in bytes: what is longer is no line of these.
 const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// An exception within so many lines of the end of a log ended its process.
+const LAST_LINES: u64 = 30;
 
 /// Something that a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub enum LogSays {
     Cuda(String),
     /// The watchdog of a process does not go on itself.
     WatchdogStuck,
+    /// Trouble in words that no other reader knows.
+    Alarm(Alarm),
     /// A process ended with an exception.
     Exception {
         /// It in Python's words: `ValueError: sample 5 cannot be decoded`.
@@ -102,7 +108,9 @@ impl ClusterLog {
         part(self.states.len(), "states of process groups");
         part(of_nccl, "lines of NCCL");
         part(of_kernel, "lines of a kernel");
-        part(self.events.len() - of_nccl - of_kernel, "errors of processes");
+        let of_alarms = count(|what| matches!(what, LogSays::Alarm(_)));
+        part(self.events.len() - of_nccl - of_kernel - of_alarms, "errors of processes");
+        part(of_alarms, "warnings and failures in other words");
         if parts.is_empty() { "nothing that tells of trouble".into() } else { parts.join(", ") }
     }
 }
@@ -118,6 +126,7 @@ pub(crate) fn is_line(line: &str) -> bool {
         || line.contains("CUDA error: ")
         || line.contains("NVRM: ")
         || process_end::is_begin(line)
+        || alarm::SIGNS.iter().any(|sign| line.contains(sign))
 }
 
 /// How PyTorch tells of an error of NCCL, and what stands before the line with NCCL's own words.
@@ -125,7 +134,7 @@ const PYTORCH_ERROR: &str = "NCCL error in: ";
 const LAST_ERROR: &str = "Last error:";
 
 /// Words of which one at least stands in every log that is read, for a quick look at a whole file.
-const SIGNS: [&str; 12] = [
+const SIGNS: [&str; 16] = [
     "NCCL WARN ",
     "NCCL INFO ",
     "ProcessGroupNCCL",
@@ -138,6 +147,10 @@ const SIGNS: [&str; 12] = [
     "Out of memory: ",
     process_end::SIGNS[0],
     process_end::SIGNS[1],
+    alarm::SIGNS[0],
+    alarm::SIGNS[1],
+    alarm::SIGNS[2],
+    alarm::SIGNS[3],
 ];
 
 /// Whether any line of a file is one of those that are read, however far down it stands.
@@ -192,6 +205,7 @@ fn read(source_name: &str, bytes: &[u8]) -> Result<Reading, FormatError> {
         if line.len() <= LINE_BYTES_MAX {
             reading.line(line, number);
         }
+        reading.lines = number;
     }
     Ok(reading)
 }
@@ -210,6 +224,10 @@ struct Reading {
     /// Rank that says on its next line what NCCL's last error was.
     last_error: Option<Option<u32>>,
     ends: Ends,
+    /// Stacks of Python without a rank.
+    stacks: alarm::Stacks,
+    /// Lines of the file.
+    lines: u64,
 }
 
 impl Reading {
@@ -270,12 +288,33 @@ impl Reading {
         }
         if kernel_log::has_sign(line) {
             self.kernel(line, number);
+            return;
         }
+        if let Some(alarm) = self.stacks.line(line).or_else(|| alarm::end(line)) {
+            self.alarm(line, number, alarm);
+        }
+    }
+
+    fn alarm(&mut self, line: &str, number: u64, alarm: Alarm) {
+        let rank = watchdog::rank_of_prefix(line);
+        let before = log_time::before(line);
+        let event = event(line, number, before.host, rank, None, LogSays::Alarm(alarm));
+        self.push(event, log_time::glog(line).or(before.time));
     }
 
     fn nccl(&mut self, line: &str, number: u64) {
         let Some((head, events)) = nccl_log::read(line) else { return };
         let rank = watchdog::rank_of_prefix(line);
+        if events.is_empty() {
+            let Some((is_warning, said)) = nccl_log::words(line) else { return };
+            let alarm = if is_warning { Some(alarm::warning(said)) } else { alarm::information(said) };
+            let time = log_time::before(head.before).time;
+            if let Some(alarm) = alarm {
+                let event = event(line, number, Some(head.host), rank, head.device, LogSays::Alarm(alarm));
+                self.push(event, time);
+            }
+            return;
+        }
         for what in events {
             let time = log_time::before(head.before).time;
             let event = event(line, number, Some(head.host), rank, head.device, LogSays::Nccl(what));
@@ -316,6 +355,8 @@ impl Reading {
             let rank = watchdog::rank_of_prefix(line);
             let host = log_time::before(line).host;
             self.push(event(line, number, host, rank, None, LogSays::WatchdogStuck), log_time::glog(line));
+        } else if let Some(alarm) = alarm::end(line) {
+            self.alarm(line, number, alarm);
         }
     }
 
@@ -373,7 +414,13 @@ impl Reading {
     /// `host` is whose lines are that name none, unless all that name one name the same; of `several` hosts they may be of
     /// another.
     fn finish(self, host: Option<String>, hints: &Hints, several: bool) -> ClusterLog {
-        let Self { read, mut log, .. } = self;
+        let Self { mut read, mut log, lines, .. } = self;
+        // An exception far from the end of its log was caught.
+        read.retain(|one| {
+            let is_exception =
+                matches!(&one.event.what, LogSays::Alarm(alarm) if alarm.level == AlarmLevel::Exception);
+            !is_exception || lines - one.event.line <= LAST_LINES
+        });
         let only = if several { None } else { only_host(&read) };
         let told = hints.host.clone().or(only).or(host);
         // When each kernel began: its last line is as old as the file, at most.

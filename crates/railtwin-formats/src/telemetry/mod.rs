@@ -37,6 +37,7 @@
 //! # Ok::<(), railtwin_formats::FormatError>(())
 //! ```
 
+mod alarm;
 mod builder;
 mod cluster_log;
 mod dcgm;
@@ -87,6 +88,7 @@ use railtwin_records::{Batch, Directory, NeighborInfo};
 
 use crate::error::FormatError;
 
+pub use alarm::{Alarm, AlarmLevel};
 pub use cluster_log::{ClusterLog, LogEvent, LogSays, parse_cluster_log};
 pub use dcgm::parse_dcgm;
 pub use detect::{Format, detect_format};

@@ -165,6 +165,11 @@ fn head(line: &str) -> Option<(NcclHead<'_>, bool, &str)> {
     Some((NcclHead { before: line.get(..begins)?, host, device }, is_warning, said))
 }
 
+/// Whether a line is a warning, and its words behind the head.
+pub(crate) fn words(line: &str) -> Option<(bool, &str)> {
+    head(line).map(|(_, is_warning, said)| (is_warning, said))
+}
+
 /// What a line says; several things where it lists several.
 pub(crate) fn read(line: &str) -> Option<(NcclHead<'_>, Vec<NcclEvent>)> {
     let (head, is_warning, said) = head(line)?;

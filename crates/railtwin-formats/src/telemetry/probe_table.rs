@@ -83,6 +83,11 @@ pub fn parse_probe_table(source_name: &str, bytes: &[u8], hints: &Hints) -> Resu
     if table.pairs.is_empty() {
         return Err(table.skipped.all().unwrap_or_else(|| none("has no measurement")));
     }
+    // A table of which most cells are no measurements is of something else, such as of links between GPUs.
+    if table.skipped.count() > table.pairs.len() as u64 {
+        let wrong = table.skipped.all().unwrap_or_else(|| none("has no measurement"));
+        return Err(wrong.foreign());
+    }
     Ok(table)
 }
 

@@ -5,6 +5,7 @@ seen! {
     /// Logs of processes and kernels.
     LogSeen in "logs":
     Quoted { text: String } [""] text.clone();
+    Unexplained { text: String } [""] text.clone();
     SwitchXid { number: u32, text: String } [""] text.clone();
     Ended { how: String } [""] format!("ended with {how}");
     EndedByOthers { ranks: Vec<u32>, first: String } ["ranks"]

@@ -208,7 +208,9 @@ impl Evidence {
     pub fn words(&self) -> String {
         let Some(source) = self.source.first() else { return self.seen.words() };
         match &self.seen {
-            Seen::Log(LogSeen::Quoted { text } | LogSeen::SwitchXid { text, .. }) => {
+            Seen::Log(
+                LogSeen::Quoted { text } | LogSeen::Unexplained { text } | LogSeen::SwitchXid { text, .. },
+            ) => {
                 format!("{source}: {text}")
             }
             Seen::Test(TestSeen::Failed { line, .. }) if !line.is_empty() => {

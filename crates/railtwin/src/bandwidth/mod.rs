@@ -34,6 +34,8 @@ pub const LATENCY_SHARE: f64 = 0.5;
 /// What the largest size reaches over what half of it or less does, from which bandwidth still rises with size. Where
 /// latency takes half of the time or more, twice the size gives 1.5 times the bandwidth at least.
 pub const RISING: f64 = 1.25;
+/// Longest latency of a step between two hosts, in seconds: ten round trips of a slow TCP network.
+const STEP_S: f64 = 1e-3;
 
 /// A measurement and where it stands.
 #[derive(Clone, PartialEq, Debug)]
@@ -254,23 +256,34 @@ fn group(kind: Kind, tests: Vec<Test>, bounds: Result<Bounds, String>) -> Group 
         .flat_map(|(_, values)| values.iter().copied())
         .collect();
     let large = median(&mut large);
-    let verdict =
-        match (large, &bounds) {
-            (Some(large), Ok(bounds)) if large < LINE_SHARE * bounds.line_rate.gb_per_s => {
-                if is_rising(&sizes) { Verdict::TooSmall } else { Verdict::Low }
-            }
-            (Some(large), Ok(bounds)) if large > BOUND_SHARE * bounds.most.gb_per_s => Verdict::AboveBound,
-            (Some(_), Ok(_)) => Verdict::Normal,
-            _ => Verdict::Unknown,
-        };
+    let verdict = match (large, &bounds) {
+        (Some(large), Ok(bounds)) if large < LINE_SHARE * bounds.line_rate.gb_per_s => {
+            let may_be_latency = is_rising(&sizes, bounds.line_rate.gb_per_s, kind.ranks);
+            if may_be_latency { Verdict::TooSmall } else { Verdict::Low }
+        }
+        (Some(large), Ok(bounds)) if large > BOUND_SHARE * bounds.most.gb_per_s => Verdict::AboveBound,
+        (Some(_), Ok(_)) => Verdict::Normal,
+        _ => Verdict::Unknown,
+    };
     Group { kind, tests, bounds, sizes, large, verdict }
 }
 
-/// Whether bandwidth still rises at the largest size; of one size nobody knows, so that it may.
-fn is_rising(sizes: &[SizeRow]) -> bool {
+/// Whether latency may be what keeps the largest size below line rate (GB/s): bandwidth still rises there. Of one size alone
+/// the time tells: what it takes beyond line rate is within [`STEP_S`] for each of the `2 (n - 1)` steps of a ring.
+fn is_rising(sizes: &[SizeRow], line_rate: f64, ranks: u32) -> bool {
     let Some(last) = sizes.last() else { return true };
     let half = sizes.iter().rev().find(|row| row.bytes <= last.bytes / 2);
-    half.is_none_or(|half| last.median > RISING * half.median)
+    half.map_or_else(
+        || {
+            // A log that has bus bandwidth alone is off by at most the factor between the two, 2.
+            let rate = if last.algorithm > 0.0 { last.algorithm } else { last.median };
+            let seconds = last.bytes as f64 / (rate * 1e9);
+            let beyond = seconds * (1.0 - last.median / line_rate);
+            let steps = 2 * ranks.saturating_sub(1).max(1);
+            beyond <= STEP_S * f64::from(steps)
+        },
+        |half| last.median > RISING * half.median,
+    )
 }
 
 /// Whether a size is large beside the largest one.

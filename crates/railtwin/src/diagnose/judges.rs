@@ -115,7 +115,7 @@ const fn of_rest(name: &'static str, judge: fn(&View<'_>) -> Verdict) -> Judge {
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 19] = [
+pub const JUDGES: [Judge; 20] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
@@ -139,6 +139,7 @@ pub const JUDGES: [Judge; 19] = [
     of_tests("pairs", |rows| between::judge(rows)),
     of_rest("timeouts", |rows| logs::of_timeouts(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
     of_rest("victims", |rows| logs::of_victims(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
+    of_rest("unexplained", logs::judge_unexplained),
 ];
 
 /// Everything that judges found.

@@ -46,7 +46,9 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::NonCommunicationSlow => steps(finding).or_else(|| alone(finding)),
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
-        Syndrome::Crash | Syndrome::NonCommunicationHang => reported(finding).or_else(|| ended(finding)),
+        Syndrome::Crash | Syndrome::NonCommunicationHang => {
+            unexplained(finding).or_else(|| reported(finding)).or_else(|| ended(finding))
+        }
         Syndrome::Mismatch => circle(finding),
         _ => None,
     };
@@ -92,6 +94,12 @@ fn reported(finding: &Finding) -> Option<String> {
         Seen::Ras(RasSeen::RasRanks { state, .. }) => state.of_one(),
         _ => None,
     }
+}
+
+/// A failure that lines report and nothing explains.
+fn unexplained(finding: &Finding) -> Option<String> {
+    let is_it = |line: &&Evidence| matches!(line.seen, Seen::Log(LogSeen::Unexplained { .. }));
+    finding.evidence.first().filter(is_it).map(|_| "reports a failure that no rule explains".to_owned())
 }
 
 /// How a process ended, as its log says: `ended with ValueError: sample 5 cannot be decoded`.

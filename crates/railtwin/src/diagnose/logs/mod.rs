@@ -7,12 +7,14 @@
 //! * `lines`: which lines those were.
 //! * `members`: which ranks process groups have.
 //! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
+//! * `unexplained`: failures that nothing else explains, quoted.
 //! * errors between hosts: [`railtwin_diagnosis::ends`].
 mod counters;
 mod ended;
 mod lines;
 mod members;
 mod standstill;
+mod unexplained;
 mod who;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +31,7 @@ pub(super) use ended::of_ends as judge_ends;
 pub use ended::of_victims;
 pub(super) use lines::Lines;
 pub use standstill::{of_states, of_timeouts, silent, timeouts_note};
+pub(super) use unexplained::judge as judge_unexplained;
 pub(super) use who::Who;
 
 /// How long before the end of logs something that may have passed is still of now, in nanoseconds.
