@@ -103,6 +103,78 @@ fn logs_of_jobs_under_nccl_accuse_nobody_who_was_not_broken() {
     assert_eq!(told(&answer), Vec::<String>::new(), "{answer}");
 }
 
+/// Parts of the evidence of a job: its log, dumps of when an operation ran out of its time, and a snapshot of RAS.
+const PARTS: [&str; 3] = ["log", "timeout", "ras.json"];
+
+/// More evidence never makes the answer worse: what all parts say names nobody who was not broken, names no more ranks than
+/// any of the parts that names some, and keeps a named exception in the first line.
+#[test]
+fn more_evidence_never_makes_the_answer_worse() {
+    let of = |name: &str, parts: &[&str]| {
+        let folders: Vec<String> = parts.iter().map(|part| folder(&[name, part])).collect();
+        diagnose(&folders.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    for Case { name, told: set, .. } in &CASES {
+        let (status, whole) = of(name, &PARTS);
+        let named = told(&whole);
+        assert_eq!(status, 1, "{name}: {whole}");
+        assert!(named.iter().all(|rank| set.contains(&rank.as_str())), "{name}: {whole}");
+        for left in 1..1 << PARTS.len() {
+            let some: Vec<&str> =
+                (0..PARTS.len()).filter(|row| left & (1 << row) != 0).map(|row| PARTS[row]).collect();
+            let (_, answer) = of(name, &some);
+            let accused = accused(&answer);
+            assert!(accused.iter().all(|rank| set.contains(&rank.as_str())), "{name} {some:?}: {answer}");
+            let less = told(&answer);
+            assert!(less.is_empty() || named.len() <= less.len(), "{name} {some:?}: {answer} beside {whole}");
+            let first = answer["answer"].as_str().unwrap();
+            if let Some((_, rest)) = first.split_once("ended with ValueError") {
+                let all = whole["answer"].as_str().unwrap();
+                assert!(all.contains("ended with ValueError") && !rest.is_empty(), "{name} {some:?}: {all}");
+            }
+        }
+    }
+}
+
+/// Dumps of one moment of a job that runs are no hang, with or without the rest.
+#[test]
+fn one_moment_of_a_healthy_job_is_no_hang() {
+    for parts in [
+        &["moment"][..],
+        &["timeout"],
+        &["log"],
+        &["ras.json"],
+        &["log", "moment"],
+        &["log", "timeout", "ras.json"],
+        &["log", "moment", "ras.json"],
+    ] {
+        let folders: Vec<String> = parts.iter().map(|part| folder(&["healthy", part])).collect();
+        let (status, answer) = diagnose(&folders.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!((status, told(&answer)), (0, Vec::new()), "{parts:?}: {answer}");
+    }
+}
+
+/// Dumps whose names tell nothing, or the wrong thing, are placed by their process groups.
+#[test]
+fn dumps_are_placed_by_what_is_in_them() {
+    let from = ours("nccl_one_gpu").join("forward").join("timeout");
+    let names: [fn(u32) -> String; 4] = [
+        |rank| format!("092fdd00-4f2a-11ee-be56-0242ac12000{rank}"),
+        |rank| format!("host-{}-local_rank-{}", rank / 4, rank % 4),
+        |rank| format!("node017_gpu{rank}.pkl"),
+        |rank| format!("dump_rank_{}", (rank + 3) % 8),
+    ];
+    for name in names {
+        let folder = tempfile::tempdir().unwrap();
+        for rank in 0..8 {
+            std::fs::copy(from.join(format!("rank_{rank}")), folder.path().join(name(rank))).unwrap();
+        }
+        let log = self::folder(&["forward", "log"]);
+        let (status, answer) = diagnose(&[&shown(folder.path()), &log]);
+        assert_eq!((status, accused(&answer)), (1, vec!["job/5".to_owned()]), "{}: {answer}", name(0));
+    }
+}
+
 /// What RAS of NCCL 2.28.9 answers to a client that asks it itself.
 #[test]
 fn ras_of_a_job_that_hangs_says_the_same_in_text_and_json() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::input;
 use super::json::{Node, Place, Step, syntax};
-use super::names::{data_type, is_named_by_rank, operation_kind, ranks_of_path};
+use super::names::{data_type, operation_kind, ranks_of_path};
 use super::pickle::{Pickle, is_pickle, runs_something};
 use super::skipped::Skipped;
 use super::tree::{Tree, each_item, skim};
@@ -22,6 +22,8 @@ const ENTRIES: &str = "entries";
 pub struct FlightRecorderDump {
     /// Rank, from the content or the file name.
     pub rank: u32,
+    /// Whether the file name decided which rank it is.
+    pub by_name: bool,
     /// Version of the dump, such as `2.4`.
     pub version: String,
     /// Process groups in the order of the file.
@@ -198,8 +200,8 @@ fn not_json(source: &str, error: &serde_json::Error) -> FormatError {
 
 impl FlightRecorderDump {
     /// Reads the dump of one rank, JSON or a pickle of plain data, perhaps in gzip. The rank is `rank` where given, else
-    /// the file's own `rank`, else what the name of the file says (`…rank_3.json`, `nccl_trace_3`), that of its folder
-    /// (`rank3/dump.pkl`), or its process groups, if only one rank is in all of them.
+    /// the file's own `rank`, else the one rank that is in all of its process groups. Where several are, the name of the
+    /// file (`…rank_3.json`, `nccl_trace_3`) or of its folder (`rank3/dump.pkl`) decides among them.
     ///
     /// # Errors
     /// What is neither, a pickle that would import or call anything, a version other than 2.x, a rank that nothing tells or
@@ -220,12 +222,13 @@ impl FlightRecorderDump {
         }
         let mut skipped = Skipped::default();
         let told = root.get("rank").and_then(|node| skipped.keep(node.u32()));
-        let rank = match rank.or(told) {
-            Some(rank) => rank,
+        let (rank, by_name) = match rank.or(told) {
+            Some(rank) => (rank, false),
             None => rank_of(source_name, &root)?,
         };
         let mut dump = Self {
             rank,
+            by_name,
             version: number,
             groups: Vec::new(),
             entries: Vec::new(),
@@ -299,7 +302,7 @@ impl FlightRecorderDump {
         if let Some(group) = strange {
             let name = &group.name;
             dump.notes.push(format!(
-                "is of rank {rank} by its name, and rank {rank} is not in its process group {name}: nothing is said of it"
+                "is said to be of rank {rank}, which is not in its process group {name}: nothing is said of it"
             ));
             dump.unsure = true;
         }
@@ -445,32 +448,37 @@ impl FlightRecorderDump {
     }
 }
 
-/// The rank of a dump that does not tell it itself: what its name says, and where that is not the name of a dump what its folder
-/// and its process groups say, too. A process tells groups that it is in: one rank that all of them have is its own.
-fn rank_of(source_name: &str, root: &Node) -> Result<u32, FormatError> {
+/// The rank of a dump that does not tell it itself, and whether its name decided.
+///
+/// A process tells the groups that it is in: a rank that alone is in all of them is its own, whatever the file is called.
+/// Where several are, the name of the file or of its folder decides among them.
+fn rank_of(source_name: &str, root: &Node) -> Result<(u32, bool), FormatError> {
     let of_path = ranks_of_path(source_name);
-    // A file that has the name of a dump is of that rank, whatever is in it: then nothing is said of it.
-    let all = if is_named_by_rank(source_name) { of_path } else { &of_path | &rank_of_groups(root) };
-    let mut ranks = all.iter();
+    let common = ranks_in_all_groups(root);
+    if let Some(rank) = common.first().filter(|_| common.len() == 1) {
+        return Ok((*rank, false));
+    }
+    let named = if common.is_empty() { of_path } else { &of_path & &common };
+    let mut ranks = named.iter();
+    let remedy = "name the file so that it ends in the rank, such as nccl_trace_rank_3.json, or its folder, as in rank3/dump.pkl";
     match (ranks.next(), ranks.next()) {
-        (Some(&rank), None) => Ok(rank),
-        (Some(one), Some(other)) => Err(FormatError::new(
-            FORMAT,
-            source_name,
-            format!("is of rank {one} and of rank {other} by its name, its folder and its process groups"),
-            "name the file so that it ends in the rank, such as nccl_trace_rank_3.json",
-        )),
-        (None, _) => Err(FormatError::new(
-            FORMAT,
-            source_name,
-            "tells no rank",
-            "name the file so that it ends in the rank, such as nccl_trace_rank_3.json, or its folder, as in rank3/dump.pkl",
-        )),
+        (Some(&rank), None) => Ok((rank, true)),
+        (Some(one), Some(other)) => {
+            let problem = format!("is of rank {one} and of rank {other} by its name and its folder");
+            Err(FormatError::new(FORMAT, source_name, problem, remedy))
+        }
+        (None, _) => {
+            let problem = match common.len() {
+                0 => "tells no rank".to_owned(),
+                count => format!("tells no rank: {count} ranks are in all of its process groups"),
+            };
+            Err(FormatError::new(FORMAT, source_name, problem, remedy))
+        }
     }
 }
 
-/// The rank that all process groups of a dump have, where that is one.
-fn rank_of_groups(root: &Node) -> BTreeSet<u32> {
+/// Ranks that are in all process groups of a dump.
+fn ranks_in_all_groups(root: &Node) -> BTreeSet<u32> {
     let mut common: Option<BTreeSet<u32>> = None;
     if let Some(Ok(groups)) = root.get("pg_config").map(|groups| groups.members()) {
         let groups = groups.iter().filter_map(|(key, node)| group(key, node).ok());
@@ -479,7 +487,7 @@ fn rank_of_groups(root: &Node) -> BTreeSet<u32> {
             common = Some(common.map_or(ranks.clone(), |known| &known & &ranks));
         }
     }
-    common.filter(|common| common.len() == 1).unwrap_or_default()
+    common.unwrap_or_default()
 }
 
 /// One process group of the head of a dump.

@@ -90,9 +90,30 @@ pub(crate) fn file_name(source_name: &str) -> &str {
 fn rank_behind_its_word(name: &str) -> Option<u32> {
     let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
     name.match_indices("rank").find_map(|(at, word)| {
+        // A local rank is a place in a host.
+        if name[..at].trim_end_matches(['_', '-', '.']).ends_with("local") {
+            return None;
+        }
         let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']);
         digits(rest).parse().ok()
     })
+}
+
+/// Words before a number that is not a rank: a place in a host, or a host.
+const NO_RANKS: [&str; 11] =
+    ["gpu", "cuda", "dev", "device", "local", "local_rank", "local-rank", "localrank", "host", "node", "pid"];
+
+/// Whether a stem is a UUID, or ends in one: its last digits count nothing.
+fn ends_in_uuid(stem: &str) -> bool {
+    const PARTS: [usize; 5] = [12, 4, 4, 4, 8];
+    let parts: Vec<&str> = stem.rsplit('-').take(PARTS.len()).collect();
+    let is_hex = |text: &str| text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    parts.len() == PARTS.len()
+        && parts.iter().zip(PARTS).enumerate().all(|(row, (part, length))| {
+            // A prefix may stand before the first part.
+            let tail = part.len().checked_sub(length).and_then(|from| part.get(from..));
+            tail.is_some_and(is_hex) && (row == 4 || part.len() == length)
+        })
 }
 
 /// The rank that a file name tells: the number after `rank`, else the number at the end of its stem.
@@ -106,8 +127,16 @@ pub fn rank_of_name(source_name: &str) -> Option<u32> {
     while let Some(shorter) = extensions.iter().find_map(|extension| rest.strip_suffix(extension)) {
         rest = shorter;
     }
+    if ends_in_uuid(rest) {
+        return None;
+    }
     let kept = rest.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    rest[kept.len()..].parse().ok()
+    let word = kept.trim_end_matches(['_', '-', '.']);
+    let is_of_host = NO_RANKS.iter().any(|end| {
+        word.strip_suffix(end)
+            .is_some_and(|before| !before.ends_with(|letter: char| letter.is_ascii_alphabetic()))
+    });
+    rest[kept.len()..].parse().ok().filter(|_| !is_of_host)
 }
 
 /// Whether the name of a file is that of the dump of a rank, as the recorder writes it or with the word `rank`; a number alone,
@@ -229,6 +258,30 @@ pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_hosts_gpus_and_identities_are_no_ranks() {
+        for name in [
+            "092fdd00-4f2a-11ee-be56-0242ac120002",
+            "dump_092fdd00-4f2a-11ee-be56-0242ac120002.json",
+            "host-1-local_rank-0",
+            "node017_gpu0.pkl",
+            "node017-cuda3",
+            "host-7",
+        ] {
+            assert_eq!(rank_of_name(name), None, "{name}");
+        }
+        for (name, rank) in [
+            ("nccl_trace_rank_3", 3),
+            ("nccl_trace_7", 7),
+            ("3.pkl", 3),
+            ("host-1-rank-12.json", 12),
+            ("_dump_5", 5),
+            ("run-ab12-dump_4", 4),
+        ] {
+            assert_eq!(rank_of_name(name), Some(rank), "{name}");
+        }
+    }
 
     #[test]
     fn collectives_of_all_libraries_get_one_name() {

@@ -101,6 +101,17 @@ pub fn timed_out(dumps: &Dumps, logs: &[(String, ClusterLog)]) -> (Option<String
     }
 }
 
+/// A note on dumps whose content leaves several ranks, so that their names decided.
+pub(super) fn by_name_note(dumps: &[FlightRecorderDump]) -> Option<String> {
+    let count = dumps.iter().filter(|dump| dump.by_name && !dump.groups.is_empty()).count();
+    let (word, verb) = if count == 1 { ("dump", "is") } else { ("dumps", "are") };
+    (count > 0).then(|| {
+        format!(
+            "{count} {word} {verb} placed by their file names: several ranks are in all of their process groups"
+        )
+    })
+}
+
 /// A note on ranks whose dumps do not show their last operations: how far they have come is not known.
 pub(super) fn unsure_note(unsure: &BTreeSet<u32>) -> Option<String> {
     let names: Vec<String> = unsure.iter().take(8).map(u32::to_string).collect();

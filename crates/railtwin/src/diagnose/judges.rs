@@ -200,6 +200,7 @@ fn dumps(rows: &View<'_>) -> Verdict {
     let mut verdict = Verdict::from(findings_of_dumps(dumps, rows.job));
     let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
     verdict.notes.extend(super::flight::unsure_note(&unsure.copied().collect()));
+    verdict.notes.extend(super::flight::by_name_note(&rows.merged.flight_recorder));
     verdict
 }
 

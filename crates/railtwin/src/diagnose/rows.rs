@@ -155,6 +155,8 @@ fn dumps_of(inputs: &Inputs, merged: &Merged) -> Option<(Dumps, Option<String>)>
     dumps.again = inputs.later.iter().map(|dump| dump.rank).collect();
     let (timed_out, other) = flight::timed_out(&dumps, &merged.logs);
     dumps.timed_out = timed_out;
-    dumps.silent = logs::silent(&merged.logs);
+    // A dump that nothing places may be that of the one rank without a dump.
+    let is_placed = !inputs.unread.iter().any(|file| file.known && file.rank.is_none());
+    dumps.silent = if is_placed { logs::silent(&merged.logs) } else { BTreeSet::new() };
     Some((dumps, other))
 }

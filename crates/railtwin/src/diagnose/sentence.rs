@@ -1,4 +1,5 @@
 //! The answer in one sentence, and what was not read.
+use railtwin_diagnosis::hang::dumps::Dumps;
 use railtwin_records::seen::{LogSeen, StepSeen};
 use railtwin_records::{Column, Finding, Syndrome, Table};
 
@@ -21,6 +22,15 @@ impl Diagnosed {
             && !stands
             && self.failed_tests == 0
             && !self.unread.iter().any(|file| file.known)
+    }
+
+    /// Whether dumps of one moment have open operations, which a job that runs and one that stands both have.
+    fn is_undecided(&self) -> bool {
+        let is_open = |dumps: &Dumps| {
+            let operations = dumps.dumps.iter().flat_map(|dump| &dump.operations);
+            dumps.again.is_empty() && operations.into_iter().any(|operation| !operation.completed)
+        };
+        self.dumps.as_ref().is_some_and(is_open)
     }
 
     /// Records that were skipped in files that were read.
@@ -68,6 +78,9 @@ impl Diagnosed {
                     );
                 }
                 let what = match (self.findings.len(), self.failed_tests) {
+                    (0, _) if self.is_undecided() => {
+                        "the dumps do not show whether the job runs or stands still".to_owned()
+                    }
                     (0, _) => "nothing found".to_owned(),
                     (_, 0) => "not enough evidence to accuse anybody".to_owned(),
                     (_, 1) => "a test failed, not enough evidence to accuse anybody".to_owned(),

@@ -47,7 +47,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::CommunicationSlow => bandwidth(finding).or_else(|| delay(finding)),
         Syndrome::Latency => longer(finding),
         Syndrome::Crash | Syndrome::NonCommunicationHang => {
-            unexplained(finding).or_else(|| reported(finding)).or_else(|| ended(finding))
+            unexplained(finding).or_else(|| ended(finding)).or_else(|| reported(finding))
         }
         Syndrome::Mismatch => circle(finding),
         _ => None,

@@ -24,6 +24,8 @@ const ALL_THERE: &str = "all are present and none moves: one of their GPUs compu
                          NIC counters of these, or dumps with times of starts (TORCH_NCCL_ENABLE_TIMING=1), tell";
 const ALL_BEGUN: &str = "all have begun it and none moves: what joins them stands, or one of their GPUs does; Xid and NIC counters of \
                          these tell";
+/// The first note on dumps of which nobody can tell whether their job runs.
+const UNDECIDED: &str = "dumps of one moment do not show whether the job runs or stands still";
 /// Ranks that a line names.
 const NAMED: usize = 8;
 
@@ -70,10 +72,17 @@ pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>
     notes.extend(torn_note(&picture));
     let answer = Answer { picture: &picture, proved: &proved, job, seen, waiting };
     let mut findings = answer.of_proofs();
-    if findings.is_empty() {
-        findings.extend(answer.of_sets());
-    } else {
+    if !findings.is_empty() {
         findings.extend(answer.of_missing(&proved.unexplained));
+        return (findings, notes);
+    }
+    match answer.of_sets() {
+        // A job that runs looks the same at any moment, except that its ranks call the same.
+        Some(set) if seen == 0.0 && set.syndrome != Syndrome::Mismatch => {
+            let words = set.evidence.first().map_or(String::new(), Evidence::words);
+            notes.insert(0, format!("{UNDECIDED}; if it stands, it waits for {words}"));
+        }
+        set => findings.extend(set),
     }
     (findings, notes)
 }
