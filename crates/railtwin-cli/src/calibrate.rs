@@ -79,7 +79,7 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
+    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error.into(), ""))?;
     let sources = Sources {
         nccl_tests: &inputs.merged.nccl_tests,
         perftest: &inputs.merged.perftest,

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(),
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error, ""))?;
+    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error.into(), ""))?;
     let logs = inputs.merged.nccl_tests;
     if logs.is_empty() {
         let named: Vec<String> = inputs

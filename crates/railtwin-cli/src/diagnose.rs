@@ -77,14 +77,15 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
     if !goes_on(&of_files(&read, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error, ""))?;
+    let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error.into(), ""))?;
     if let Some(folder) = &args.baseline {
-        inputs.compare_with(folder).map_err(|error| refused(error, ""))?;
+        inputs.compare_with(folder).map_err(|error| refused(error.into(), ""))?;
     }
     if !args.later.is_empty() {
-        inputs.look_again(&args.later, &args.job).map_err(|error| refused(error, ""))?;
+        inputs.look_again(&args.later, &args.job).map_err(|error| refused(error.into(), ""))?;
     }
-    inputs.names = args.names.as_deref().map(Names::read).transpose().map_err(|error| refused(error, ""))?;
+    inputs.names =
+        args.names.as_deref().map(Names::read).transpose().map_err(|error| refused(error.into(), ""))?;
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
     let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };

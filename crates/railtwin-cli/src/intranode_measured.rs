@@ -25,7 +25,7 @@ pub(crate) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     let keys = args.fit.as_deref().map(keys_of).transpose()?;
-    let inputs = Inputs::read(&args.validate, "job").map_err(|error| refused(error, ""))?;
+    let inputs = Inputs::read(&args.validate, "job").map_err(|error| refused(error.into(), ""))?;
     let (tests, notes) = tests(&inputs.merged.perftest);
     let read = inputs.merged.telemetry.notes.iter().filter(|note| !matches!(note, Note::NamelessRuns(_)));
     let read = read.map(Note::to_string);

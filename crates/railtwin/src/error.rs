@@ -59,6 +59,18 @@ fn of_replicate(halt: &Halt, replicate: Option<u32>) -> String {
     )
 }
 
+impl From<railtwin_reading::Error> for Error {
+    fn from(error: railtwin_reading::Error) -> Self {
+        use railtwin_reading::Error as Reading;
+        match error {
+            Reading::Store(error) => Self::Store(error),
+            Reading::File { path, problem } => Self::File { path, problem },
+            Reading::Format(error) => Self::Format(error),
+            other => Self::Argument(other.to_string()),
+        }
+    }
+}
+
 impl From<railtwin_formats::FormatError> for Error {
     fn from(error: railtwin_formats::FormatError) -> Self {
         Self::Format(Box::new(error))

@@ -3,7 +3,8 @@ use railtwin_diagnosis::Settings;
 use railtwin_engine::Case;
 
 use crate::Question;
-use crate::diagnose::{Diagnosed, Inputs, Site, diagnosis_of};
+use railtwin_reading::{Diagnosed, Inputs, Site, diagnosis_of};
+
 use crate::error::Error;
 use crate::wiring::plan_of;
 
@@ -35,7 +36,7 @@ pub fn diagnose(inputs: Inputs, fabric: Option<&Question>, job: &str) -> Result<
         Some(question) => Some(site_of(question, thresholds, has_neighbors)?),
         None => None,
     };
-    diagnosis_of(inputs, site.as_ref(), job)
+    Ok(diagnosis_of(inputs, site.as_ref(), job)?)
 }
 
 /// The thresholds of the scenario of a run folder; the defaults for files of a cluster.

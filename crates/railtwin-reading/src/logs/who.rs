@@ -9,7 +9,7 @@ use super::{Said, hosts};
 
 /// What is known of who is who.
 #[derive(Debug, Default)]
-pub(in crate::diagnose) struct Who<'a> {
+pub(crate) struct Who<'a> {
     /// Names of hosts as records and other lines have them, by their names without a domain.
     names: BTreeMap<String, String>,
     /// Hosts by address.
@@ -34,7 +34,7 @@ fn short(name: &str) -> &str {
 }
 
 impl<'a> Who<'a> {
-    pub(in crate::diagnose) fn of(
+    pub(crate) fn of(
         events: &[Said<'a>],
         tests: &'a [(String, Vec<NcclTest>)],
         directory: &Directory,

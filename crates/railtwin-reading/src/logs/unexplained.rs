@@ -7,7 +7,7 @@ use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, SourceLine, Suspect, Syndrome};
 
 use super::Said;
-use crate::diagnose::judges::{Verdict, View};
+use crate::judges::{Verdict, View};
 
 /// Confidence in a process that reports a failure: it may report that of another.
 const REPORTER: f64 = 0.3;
@@ -19,7 +19,7 @@ const QUOTED: usize = 8;
 const KINDS: usize = 4;
 
 /// A finding that quotes all failures, and a note on warnings that no failure follows.
-pub(in crate::diagnose) fn judge(view: &View<'_>) -> Verdict {
+pub(crate) fn judge(view: &View<'_>) -> Verdict {
     let alarms: Vec<(usize, Said<'_>)> =
         view.events.iter().copied().enumerate().filter(|(_, (_, event))| level(event).is_some()).collect();
     let (mut failures, mut warnings): (Vec<Said<'_>>, Vec<Said<'_>>) = (Vec::new(), Vec::new());

@@ -323,7 +323,7 @@ pub fn summary([mean, like]: [f64; 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::words;
+    use crate::words;
 
     #[test]
     fn a_slow_optimizer_and_a_long_step_are_said_in_their_words() {

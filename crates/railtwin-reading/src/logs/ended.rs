@@ -96,7 +96,7 @@ struct End {
 }
 
 /// Findings of processes that ended by themselves, and notes.
-pub(in crate::diagnose) fn of_ends(
+pub(crate) fn of_ends(
     events: &[Said<'_>],
     logs: &[(String, ClusterLog)],
     who: &Who<'_>,

@@ -12,6 +12,7 @@ pub mod between;
 pub mod compute;
 mod dump_folders;
 pub mod durations;
+pub mod error;
 pub mod failed_tests;
 mod files;
 pub mod flags;
@@ -52,8 +53,7 @@ pub use site::{ScenarioText, Site};
 pub use slow_job::Replay;
 pub use sources::{Source, Sources};
 
-use crate::error::Error;
-pub use crate::site::diagnose;
+pub use error::Error;
 
 /// Version of the JSON of `railtwin diagnose`: raised whenever a key is removed or changes its meaning. Version 2 has
 /// `seen`, the kind of each line of evidence with its fields, and `id` of findings.
