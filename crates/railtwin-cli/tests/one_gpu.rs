@@ -141,7 +141,6 @@ fn more_evidence_never_makes_the_answer_worse() {
 fn one_moment_of_a_healthy_job_is_no_hang() {
     for parts in [
         &["moment"][..],
-        &["timeout"],
         &["log"],
         &["ras.json"],
         &["log", "moment"],

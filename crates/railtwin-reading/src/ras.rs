@@ -52,6 +52,11 @@ pub(super) fn fill_directory(
     }
 }
 
+/// Whether there is a snapshot, and no rank is missing, in error or behind in the last one.
+pub(super) fn is_quiet(files: &[(String, RasSnapshot)], later: &[(String, RasSnapshot)]) -> bool {
+    !files.is_empty() && judge(files, later, "").0.is_empty()
+}
+
 /// Findings of all snapshots, and notes.
 pub(super) fn judge(
     files: &[(String, RasSnapshot)],

@@ -158,5 +158,7 @@ fn dumps_of(inputs: &Inputs, merged: &Merged) -> Option<(Dumps, Option<String>)>
     // A dump that nothing places may be that of the one rank without a dump.
     let is_placed = !inputs.unread.iter().any(|file| file.known && file.rank.is_none());
     dumps.silent = if is_placed { logs::silent(&merged.logs) } else { BTreeSet::new() };
+    let ranks: BTreeSet<u32> = dumps.groups.iter().flat_map(|group| group.ranks.iter().copied()).collect();
+    dumps.is_quiet = logs::are_quiet(&merged.logs, &ranks) || ras::is_quiet(&merged.ras, &inputs.later_ras);
     Some((dumps, other))
 }

@@ -30,7 +30,7 @@ use railtwin_records::{
 pub(super) use ended::of_ends as judge_ends;
 pub use ended::of_victims;
 pub(super) use lines::Lines;
-pub use standstill::{of_states, of_timeouts, silent, timeouts_note};
+pub use standstill::{are_quiet, of_states, of_timeouts, silent, timeouts_note};
 pub(super) use unexplained::judge as judge_unexplained;
 pub(super) use who::Who;
 

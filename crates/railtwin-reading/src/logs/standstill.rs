@@ -52,6 +52,15 @@ pub fn silent(logs: &[(String, ClusterLog)]) -> BTreeSet<u32> {
     if 2 * silent.len() > known.len() { BTreeSet::new() } else { silent }
 }
 
+/// Whether there are logs of all `ranks`, and none tells of an operation that ran out of its time.
+pub fn are_quiet(logs: &[(String, ClusterLog)], ranks: &BTreeSet<u32>) -> bool {
+    let members = logs.iter().flat_map(|(_, log)| &log.members).map(|member| member.rank);
+    let events = logs.iter().flat_map(|(_, log)| &log.events);
+    let known: BTreeSet<u32> = members.chain(events.filter_map(|event| event.rank)).collect();
+    let waits = logs.iter().any(|(_, log)| !log.timeouts.is_empty() || !log.states.is_empty());
+    !ranks.is_empty() && !waits && ranks.is_subset(&known)
+}
+
 /// Findings of all states, and notes.
 pub fn of_states(logs: &[(String, ClusterLog)], job: &str) -> (Vec<Finding>, Vec<String>) {
     let states: Vec<&WatchdogState> =

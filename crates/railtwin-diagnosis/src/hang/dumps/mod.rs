@@ -118,6 +118,8 @@ pub struct Dumps {
     pub silent: BTreeSet<u32>,
     /// Said from outside: ranks of which the last dump was made at a later time than the others.
     pub again: BTreeSet<u32>,
+    /// Whether other evidence of all ranks, logs without a timeout or a snapshot of RAS in which none is behind, shows no trouble.
+    pub is_quiet: bool,
 }
 
 impl DumpedGroup {

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::seen::{DumpSeen, DumpedCall, RankState};
-use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_records::{Component, Evidence, FaultKind, Finding, Seen, Since, Suspect, Syndrome};
 
 use super::picture::{Picture, Standing};
 use super::proof::{Proof, Proved, Still, proved};
@@ -77,14 +77,18 @@ pub fn findings_of_dumps(dumps: &Dumps, job: &str) -> (Vec<Finding>, Vec<String>
         return (findings, notes);
     }
     match answer.of_sets() {
-        // A job that runs looks the same at any moment, except that its ranks call the same.
-        Some(set) if seen == 0.0 && set.syndrome != Syndrome::Mismatch => {
+        Some(set) if seen == 0.0 && answer.may_run(&set) => {
             let words = set.evidence.first().map_or(String::new(), Evidence::words);
             notes.insert(0, format!("{UNDECIDED}; if it stands, it waits for {words}"));
         }
         set => findings.extend(set),
     }
     (findings, notes)
+}
+
+/// Whether a state is one that ranks of a job that runs are in at any moment, whoever looks.
+const fn is_of_any_job(state: &RankState) -> bool {
+    matches!(state, RankState::Within | RankState::NotBegun)
 }
 
 struct Answer<'a> {
@@ -188,6 +192,16 @@ impl Answer<'_> {
                 ),
             ),
         }
+    }
+
+    /// Whether the set of a job of which nothing shows that it stands may be that of a job that runs: its ranks are within
+    /// operations, or other evidence of all ranks shows no trouble. In such a job all call the same.
+    fn may_run(&self, set: &Finding) -> bool {
+        let state = set.evidence.first().and_then(|line| match &line.seen {
+            Seen::Dump(DumpSeen::Ranks { state, .. }) => Some(state),
+            _ => None,
+        });
+        set.syndrome != Syndrome::Mismatch && (self.picture.of.is_quiet || state.is_some_and(is_of_any_job))
     }
 
     /// Without a proof: ends of who waits for whom.
