@@ -21,6 +21,7 @@ pub mod settings;
 pub mod slow;
 pub mod steps;
 mod unplaced;
+pub mod verdict;
 pub mod what_if;
 pub mod wiring;
 

@@ -84,6 +84,7 @@ pub mod packet_page;
 mod packet_sample;
 pub mod packet_tables;
 pub mod paths;
+mod probe_rounds;
 pub mod probe_tables;
 pub mod progress;
 pub mod question;

@@ -9,7 +9,7 @@ use railtwin_telemetry::{CounterSettings, Counters, Durations, Progress, Replay}
 use railtwin_units::SimTime;
 
 use crate::error::Error;
-use crate::score::probe::{paths, round};
+use crate::probe_rounds::{paths, round};
 
 /// Most of the job's paths that a round over the mesh probes.
 const MESH: usize = 4_096;

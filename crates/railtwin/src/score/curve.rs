@@ -14,9 +14,9 @@ use super::detectors;
 use super::healthy::{alarms, quiet};
 use super::inject::{Injected, Injection, draw};
 use super::trial::{FAULT_AT_S, WITHIN_S, fault_at, states};
-use super::verdict::judge;
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
+use railtwin_diagnosis::verdict::judge;
 
 /// Shares by which something must be slower, from what jitter hides to what nobody overlooks.
 pub const SHARES: [f64; 8] = [0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.4];

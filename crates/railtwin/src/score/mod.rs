@@ -20,10 +20,8 @@ pub mod errors;
 pub mod healthy;
 pub mod inject;
 pub mod packets;
-pub mod probe;
 pub mod text;
 pub mod trial;
-pub mod verdict;
 
 use railtwin_diagnosis::Detector;
 use rayon::prelude::*;

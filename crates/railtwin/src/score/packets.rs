@@ -19,11 +19,11 @@ use rayon::prelude::*;
 use super::broken::Broken;
 use super::text::{Outcome, head, line_of};
 use super::trial::Signals;
-use super::verdict::{Verdict, judge};
 use crate::error::Error;
 use crate::question::Question;
 use crate::telemetry_run::packets::PacketWatch;
 use crate::wiring::plan_of;
+use railtwin_diagnosis::verdict::{Verdict, judge};
 
 const SCENARIO: (&str, &str) =
     ("packets-64.toml", include_str!("../../../../scenarios/score/packets-64.toml"));

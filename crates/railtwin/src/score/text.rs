@@ -1,8 +1,8 @@
 //! The score card as Markdown.
 use super::healthy::Healthy;
 use super::trial::Trial;
-use super::verdict::Verdict;
 use super::{Card, Row};
+use railtwin_diagnosis::verdict::Verdict;
 
 /// Slowdown of the operation from which a fault counts for the bars of the card.
 pub const HURTS: f64 = 0.2;

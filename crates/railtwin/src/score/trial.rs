@@ -9,9 +9,9 @@ use railtwin_workload::Work;
 
 use super::bench::Bench;
 use super::inject::{Injected, Injection, draw};
-use super::verdict::{Verdict, judge, judge_collision};
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
+use railtwin_diagnosis::verdict::{Verdict, judge, judge_collision};
 
 /// What detectors may look at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

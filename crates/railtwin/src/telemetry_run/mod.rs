@@ -33,7 +33,6 @@ use crate::exposed::steps_of;
 use crate::figures::declared::network as declared;
 use crate::probe_tables;
 use crate::question::Resolved;
-use crate::score::verdict::judge;
 use crate::simulate::Simulation;
 use crate::stops::{Cause, Stop};
 use crate::watch::{IDLE_S, Rhythm, Watch};
@@ -41,6 +40,7 @@ use crate::wiring::plan_of;
 use cost::StepTimes;
 use moment::{Moment, Turn};
 use packets::PacketWatch;
+use railtwin_diagnosis::verdict::judge;
 use traffic::Traffic;
 
 /// Rows of a table that are kept; detectors see the others too.

@@ -1,5 +1,5 @@
 //! Whether findings name what was injected.
-use railtwin_diagnosis::join::Places;
+use crate::join::Places;
 use railtwin_records::{Component, Finding, Syndrome, Truth};
 
 /// What came of one injected fault.
