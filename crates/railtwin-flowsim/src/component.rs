@@ -11,8 +11,8 @@ use railtwin_workload::PatternId;
 use crate::dynamic::{self, ROUNDS_MAX, Strands};
 use crate::max_min::{Problem, Solver};
 use crate::phases::{APART, EXACT_WORK, FINISHED, averaged, first_end, last_end, work};
+use crate::queue_pair::QueuePair;
 use crate::reduce::Constraints;
-use crate::waiting::QueuePair;
 
 /// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
 #[derive(Debug)]

@@ -44,6 +44,7 @@ pub mod motion;
 pub mod order;
 pub mod phases;
 mod probing;
+pub mod queue_pair;
 pub mod ranks;
 pub mod reduce;
 mod seek;

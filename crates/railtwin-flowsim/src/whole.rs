@@ -17,7 +17,7 @@ use crate::course::DONE;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
 use crate::phases::{FINISHED, averaged};
-use crate::waiting::QueuePair;
+use crate::queue_pair::QueuePair;
 
 /// A pattern in flight.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Cut, Wait, Work};
 
 use crate::agenda::Agenda;
-use crate::host::{BEGIN, QUIT, Shared};
+use crate::host::Shared;
+use crate::host_task::{BEGIN, QUIT};
 use crate::network::Speed;
 use crate::program::{Pieces, Way};
 

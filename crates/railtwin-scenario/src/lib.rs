@@ -48,6 +48,7 @@ mod suggest;
 mod sweep;
 mod tree;
 mod unread;
+mod violation;
 
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};

@@ -5,7 +5,8 @@
 //! Over PCIe switches pieces of a leg follow each other, and the leg has its share of each link ([`crate::pcie`]).
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{CROSS, DELIVER, Host, PACED, Shared};
+use crate::host::{Host, Shared};
+use crate::host_task::{CROSS, DELIVER, PACED};
 use crate::network::Speed;
 use crate::program::Way;
 use crate::worker::{Out, Worker};
