@@ -10,8 +10,9 @@ use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape};
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter};
-use crate::case::{Case, Pace, Replan, RoutingCase};
-use crate::choose::{Chooser, ChosenPaths, Connection, View};
+use crate::case::Case;
+use crate::choose::{Chooser, ChosenPaths, View};
+use crate::connection::Connection;
 use crate::fault::Moment;
 use crate::flow_path::flow_paths;
 pub use crate::flow_path::{FlowPath, PathLinks};
@@ -21,8 +22,10 @@ use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site, Stage};
 use crate::path_sink::PathSink;
+use crate::routing_case::{Pace, RoutingCase};
 use crate::step_demand::step_demand;
 use crate::storage::shape_of_pattern;
+use railtwin_control::controller::Replan;
 
 /// What tells connections apart: the NICs and the communicator.
 type Ends = (DeviceId, DeviceId, u32);

@@ -47,8 +47,8 @@ use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Prefixes, Routing};
 use railtwin_units::SimTime;
 
 use crate::balancer::Balancer;
-use crate::choose;
 use crate::graph::PRIORITY_MAX;
+use crate::walk;
 
 /// Times in a row that a controller may ask to be asked again while it is told nothing and no work goes on, or however
 /// much goes on within so many times [`Stage::least_wait`]. Between two events nothing changes that it could see, so who
@@ -283,8 +283,8 @@ impl Ways {
             routing = routing.with_resilience(whole);
         }
         let QueuePair { number, port, ports, source, target, .. } = *queue_pair;
-        let key = choose::key(source, target, number, source_port);
-        choose::walk(&routing, source, target, choose::turns(ports, port), &key, links).is_some()
+        let key = walk::key(source, target, number, source_port);
+        walk::walk(&routing, source, target, walk::turns(ports, port), &key, links).is_some()
     }
 }
 

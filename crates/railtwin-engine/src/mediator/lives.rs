@@ -7,7 +7,7 @@ use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 
 use super::{Connected, Mediator};
-use crate::choose::Connection;
+use crate::connection::Connection;
 use crate::graph::JobGraph;
 use crate::inside::InsideHosts;
 

@@ -42,10 +42,11 @@ pub use survey::{Probe, Survey};
 use self::feedback::Feeder;
 use self::ground::Ground;
 use self::lives::Lives;
-use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
 use crate::inside::NOTHING_INSIDE;
 use crate::own::{IDLE_MAX, halt_idle};
+use crate::routing_case::RoutingCase;
+use railtwin_control::controller::Replan;
 
 /// Carries events and actions between a run and its controllers.
 #[derive(Debug)]

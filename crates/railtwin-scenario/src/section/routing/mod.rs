@@ -1,7 +1,7 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_engine::case::Replan as RoutingReplan;
+use railtwin_engine::Replan as RoutingReplan;
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 use railtwin_engine::{Balancer, ControlSpec, RoutingCase};
 use railtwin_routing::Fields;
