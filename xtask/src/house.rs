@@ -216,18 +216,17 @@ fn circles(sources: &[Source], house: &House) -> [Count; 4] {
     let circles = circles::circles(sources);
     let shown = |circle: &Vec<String>| format!("{} files: {}", circle.len(), circle.join(" "));
     let is_large = |circle: &&Vec<String>| circle.len() > circles::LARGE;
-    let large: Vec<String> = circles
-        .iter()
-        .filter(is_large)
-        .map(|circle| format!("{}\n{}", shown(circle), circles::edges_within(sources, circle).join("\n")))
-        .collect();
+    let large: Vec<String> = circles.iter().filter(is_large).map(shown).collect();
+    let with_cuts = |circle: &Vec<String>| {
+        format!("{}\n{}", shown(circle), circles::edges_within(sources, circle).join("\n"))
+    };
     let largest = circles.first().map_or(0, Vec::len);
     let files = circles.iter().map(Vec::len).sum();
     let of = |key, title, count, limit, offenders| Count { key, title, count, limit, offenders };
-    let all: Vec<String> = circles.iter().map(shown).collect();
-    let first: Vec<String> = all.first().cloned().into_iter().collect();
+    let all: Vec<String> = circles.iter().map(with_cuts).collect();
+    let first: Vec<String> = circles.first().map(shown).into_iter().collect();
     [
-        of("circles", "circles of modules", circles.len(), house.circles, all.clone()),
+        of("circles", "circles of modules", circles.len(), house.circles, all),
         of("largest_circle", "files in the largest circle", largest, house.largest_circle, first),
         of("files_in_circles", "files in circles", files, house.files_in_circles, Vec::new()),
         of("large_circles", "circles over 4 files", large.len(), house.large_circles, large),

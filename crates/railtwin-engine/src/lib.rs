@@ -34,6 +34,7 @@ pub mod intranode;
 mod joiner;
 pub mod lower;
 pub mod mediator;
+mod members;
 pub mod no_way;
 pub mod opened;
 pub mod own;

@@ -46,6 +46,7 @@ pub mod phases;
 mod probing;
 pub mod queue_pair;
 pub mod ranks;
+pub mod rates;
 pub mod reduce;
 mod seek;
 pub mod steps;

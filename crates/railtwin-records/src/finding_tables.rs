@@ -1,6 +1,7 @@
 //! Findings, actions and ground truth as tables of a run folder.
+use crate::component::Component;
 use crate::fault::Truth;
-use crate::finding::{Action, Component, Cost, Evidence, Finding, Suspect};
+use crate::finding::{Action, Cost, Evidence, Finding, Suspect};
 use crate::table::{Column, Table};
 
 /// The tables `findings`, `suspects`, `evidence` and `proposals`; rows of the last three name their finding.

@@ -36,6 +36,7 @@ mod consistency;
 mod error;
 mod expect;
 mod json_schema;
+mod listed;
 mod parse;
 mod reference;
 mod remarks;

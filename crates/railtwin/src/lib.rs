@@ -95,6 +95,7 @@ pub mod runnable;
 pub mod schedule;
 pub mod score;
 pub mod simulate;
+mod simulation;
 pub mod stall_causes;
 pub mod stops;
 pub mod storage;

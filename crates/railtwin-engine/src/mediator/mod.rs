@@ -15,6 +15,7 @@
 mod actions;
 mod feedback;
 mod ground;
+mod life;
 mod lives;
 mod programmed;
 mod reads;
@@ -32,7 +33,7 @@ use railtwin_units::{SimTime, stream};
 
 pub use actions::ActionRow;
 pub use feedback::Feedback;
-pub use lives::Life;
+pub use life::Life;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};

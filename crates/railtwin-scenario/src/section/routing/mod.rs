@@ -9,7 +9,7 @@ use railtwin_units::SimTime;
 
 use crate::Scenario;
 use crate::error::Problem;
-use crate::remarks::listed;
+use crate::listed::listed;
 use crate::tree::{Node, steps};
 use crate::violation::Violation;
 

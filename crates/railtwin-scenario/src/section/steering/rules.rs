@@ -1,7 +1,7 @@
 //! What no single key of `[steering]` shows.
 use railtwin_units::SimTime;
 
-use crate::remarks::listed;
+use crate::listed::listed;
 use crate::violation::Violation;
 use crate::{Scenario, SteeredBy, SteeringSpec};
 
