@@ -17,6 +17,14 @@ impl Findings {
         Self { failures: vec![message], ..Self::default() }
     }
 
+    /// These findings, then those of another check.
+    pub fn with(mut self, other: Self) -> Self {
+        self.story.extend(other.story);
+        self.warnings.extend(other.warnings);
+        self.failures.extend(other.failures);
+        self
+    }
+
     /// Notes a warning.
     pub fn warn(&mut self, message: impl Into<String>) {
         self.warnings.push(message.into());

@@ -1,16 +1,18 @@
-//! Checks of the house: `cargo xtask layers | tidy | idle | architecture [--check] [--root DIR]`.
+//! Checks of the house: `cargo xtask layers | tidy | idle | house [--list | --lower] | architecture [--check] [--root DIR]`.
 //!
 //! Exit status: 0 all well, 1 a rule is broken (each breach on its own line), 2 the call itself was wrong.
 #![allow(clippy::disallowed_methods, reason = "a tool beside the layers: reading files is its work")]
 
 mod architecture;
 mod findings;
+mod house;
 mod idle;
 mod layers;
 mod links;
 mod manifests;
 mod rust_text;
 mod settings;
+mod sources;
 mod tidy;
 mod words;
 
@@ -19,7 +21,7 @@ use std::process::ExitCode;
 
 use findings::Findings;
 
-const USAGE: &str = "usage: cargo xtask layers | tidy | idle | architecture [--check]   [--root DIR]";
+const USAGE: &str = "usage: cargo xtask layers | tidy | idle | house [--list | --lower] | architecture [--check]   [--root DIR]";
 
 fn main() -> ExitCode {
     let call = match parse(std::env::args().skip(1)) {
@@ -32,7 +34,9 @@ fn main() -> ExitCode {
     let outcome = match call.task {
         Task::Layers => layers::check(&call.root),
         Task::Idle => idle::check(&call.root),
-        Task::Tidy => tidy::check(&call.root),
+        Task::Tidy => tidy::check(&call.root).and_then(|found| Ok(found.with(house::check(&call.root)?))),
+        Task::House if call.lower => house::lower(&call.root),
+        Task::House => house::report(&call.root, call.list),
         Task::Architecture if call.check => architecture::check(&call.root),
         Task::Architecture => architecture::rewrite(&call.root),
     };
@@ -54,6 +58,7 @@ enum Task {
     Layers,
     Tidy,
     Idle,
+    House,
     Architecture,
 }
 
@@ -62,6 +67,8 @@ struct Call {
     task: Task,
     root: PathBuf,
     check: bool,
+    list: bool,
+    lower: bool,
 }
 
 fn parse(arguments: impl Iterator<Item = String>) -> Result<Call, String> {
@@ -70,14 +77,17 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Call, String> {
         Some("layers") => Task::Layers,
         Some("tidy") => Task::Tidy,
         Some("idle") => Task::Idle,
+        Some("house") => Task::House,
         Some("architecture") => Task::Architecture,
         Some(other) => return Err(format!("no check is called `{other}`")),
         None => return Err("name the check to run".to_owned()),
     };
-    let mut call = Call { task, root: workspace_root(), check: false };
+    let mut call = Call { task, root: workspace_root(), check: false, list: false, lower: false };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--check" if call.task == Task::Architecture => call.check = true,
+            "--list" if call.task == Task::House => call.list = true,
+            "--lower" if call.task == Task::House => call.lower = true,
             "--root" => call.root = arguments.next().ok_or("--root needs a folder")?.into(),
             other => return Err(format!("`{other}` is not understood here")),
         }

@@ -4,8 +4,19 @@
 
 /// Returns `source` with comments, the insides of literals, and test-only items blanked.
 pub fn live_code(source: &str) -> String {
-    let mut text = blank_comments_and_literals(source);
-    blank_test_items(&mut text);
+    let mut text = blank_comments(source, false);
+    for (from, to) in test_items(&text) {
+        blank(&mut text, from, to);
+    }
+    text.into_iter().collect()
+}
+
+/// Returns `source` with comments and test-only items blanked; literals stay.
+pub fn live_text(source: &str) -> String {
+    let mut text = blank_comments(source, true);
+    for (from, to) in test_items(&blank_comments(source, false)) {
+        blank(&mut text, from, to);
+    }
     text.into_iter().collect()
 }
 
@@ -18,7 +29,8 @@ fn blank(text: &mut [char], from: usize, to: usize) {
     }
 }
 
-fn blank_comments_and_literals(source: &str) -> Vec<char> {
+/// Blanks comments, and the literals unless `keeps_literals`.
+fn blank_comments(source: &str, keeps_literals: bool) -> Vec<char> {
     let mut text: Vec<char> = source.chars().collect();
     let mut at = 0;
     while at < text.len() {
@@ -30,7 +42,7 @@ fn blank_comments_and_literals(source: &str) -> Vec<char> {
             ('\'', _) => end_of_character(&text, at),
             _ => at,
         };
-        if end > at {
+        if end > at && (!keeps_literals || text[at] == '/') {
             blank(&mut text, at, end);
         }
         at = end.max(at + 1);
@@ -104,19 +116,20 @@ fn end_of_character(text: &[char], from: usize) -> usize {
     }
 }
 
-/// Blanks each item that follows `#[cfg(test)]`, up to its closing brace or its semicolon.
-fn blank_test_items(text: &mut [char]) {
+/// Spans of the items that follow `#[cfg(test)]`, up to the closing brace or the semicolon.
+fn test_items(text: &[char]) -> Vec<(usize, usize)> {
     const MARK: [char; 12] = ['#', '[', 'c', 'f', 'g', '(', 't', 'e', 's', 't', ')', ']'];
-    let mut at = 0;
+    let (mut spans, mut at) = (Vec::new(), 0);
     while at + MARK.len() <= text.len() {
         if text[at..at + MARK.len()] == MARK {
             let end = end_of_item(text, at + MARK.len());
-            blank(text, at, end);
+            spans.push((at, end));
             at = end;
         } else {
             at += 1;
         }
     }
+    spans
 }
 
 fn end_of_item(text: &[char], from: usize) -> usize {
@@ -141,7 +154,14 @@ fn end_of_item(text: &[char], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::live_code;
+    use super::{live_code, live_text};
+
+    #[test]
+    fn texts_keep_their_literals() {
+        let source = "// gone\nlet a = \"// kept\";\n#[cfg(test)]\nmod tests { fn b() { \"gone\" } }\n";
+        let text = live_text(source);
+        assert!(text.contains("// kept") && !text.contains("gone"), "{text}");
+    }
 
     fn keeps(source: &str, word: &str) -> bool {
         live_code(source).contains(word)

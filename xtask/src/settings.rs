@@ -1,4 +1,4 @@
-//! Settings of `tidy`, read from `xtask/tidy.toml`: banned texts, waivers, data folders.
+//! Settings of `tidy`, `idle` and `house`, read from `xtask/tidy.toml`: banned texts, waivers, data folders, limits.
 
 use std::fs;
 use std::path::Path;
@@ -24,6 +24,76 @@ pub struct Settings {
     /// Public items of `railtwin-control` that nothing but tests reads yet.
     #[serde(default)]
     pub idle: Vec<Idle>,
+    /// Lists of names in documents that must be whole.
+    #[serde(default)]
+    pub list: Vec<NameList>,
+    /// Limits of the counts of `house`.
+    #[serde(default)]
+    pub house: House,
+}
+
+/// Limits of the counts of `house`; a count without a limit is only printed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct House {
+    /// Places that read words back.
+    pub words_read: Option<usize>,
+    /// Words in logs of foreign programs, which have to be read.
+    pub foreign_words: Vec<String>,
+    /// Lines of the longest function.
+    pub longest_function: Option<usize>,
+    /// Functions over 70 lines.
+    pub long_functions: Option<usize>,
+    /// Lines of the façade.
+    pub facade_lines: Option<usize>,
+    /// Production imports of the evaluation.
+    pub score_imports: Option<usize>,
+    /// Circles of modules.
+    pub circles: Option<usize>,
+    /// Files in the largest circle.
+    pub largest_circle: Option<usize>,
+    /// Files in all circles.
+    pub files_in_circles: Option<usize>,
+    /// Circles over 4 files.
+    pub large_circles: Option<usize>,
+    /// Public type names in three or more crates.
+    pub type_names: Option<usize>,
+    /// Paths in documents that do not exist.
+    pub doc_paths: Option<usize>,
+    /// Lists of names in documents that lack one.
+    pub name_lists: Option<usize>,
+    /// Commit subjects over 72 characters.
+    pub commit_subjects: Option<usize>,
+    /// The commit after which subjects count.
+    pub commits_after: Option<String>,
+    /// Figures that no tool counts.
+    pub figure: Vec<Figure>,
+}
+
+/// A list of names in a document that must hold all names of a declaration.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameList {
+    /// The document.
+    pub file: String,
+    /// Words in the line that lists the names, each in backticks.
+    pub line: String,
+    /// The source that declares the names.
+    pub declared_in: String,
+    /// The beginning of the declaration, such as `pub enum Preset`.
+    pub declaration: String,
+}
+
+/// A figure that a person counted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The figure in words.
+    pub title: String,
+    /// Its value.
+    pub value: String,
+    /// How it was counted.
+    pub reason: String,
 }
 
 /// An item that may be idle for a while.

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::findings::Findings;
 use crate::links;
 use crate::settings::{self, Settings};
+use crate::sources::slashed;
 use crate::words;
 
 /// A file of more lines deserves a second look.
@@ -102,7 +103,7 @@ fn needs_a_second_look(file: &str, text: &str) -> bool {
 }
 
 /// Paths from `root` with `/`, sorted: what git tracks, or where there is no git every file outside build folders.
-fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
+pub fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     if root.join(".git").exists() {
         let listed = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output();
         match listed {
@@ -130,11 +131,6 @@ fn tracked_files(root: &Path) -> Result<Vec<String>, String> {
     }
     found.sort();
     Ok(found)
-}
-
-fn slashed(root: &Path, path: &Path) -> String {
-    let parts = path.strip_prefix(root).unwrap_or(path).components();
-    parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 fn extension(file: &str) -> &str {

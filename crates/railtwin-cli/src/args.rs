@@ -19,7 +19,7 @@ use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
 use crate::run::RunArgs;
 use crate::run_point::RunPointArgs;
-use crate::schedule::ScheduleArgs;
+use crate::schedule_args::ScheduleArgs;
 use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
 use crate::tune::TuneArgs;

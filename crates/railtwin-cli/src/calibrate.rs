@@ -8,9 +8,9 @@ use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
-use railtwin_units::Bytes;
 use railtwin_workload::Collective;
 
+use crate::calibrate_plain::{percent, size};
 use crate::diagnose::refused;
 use crate::foreseen::goes_on;
 use crate::table::TextTable;
@@ -321,18 +321,4 @@ fn data(found: &Calibration) -> serde_json::Value {
         "not_identified": unidentified(found),
         "left_aside": aside.collect::<Vec<_>>(),
     })
-}
-
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
-/// A size to three digits: borders lie between sizes.
-pub(crate) fn size(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    match mib {
-        _ if mib < 1.0 => Bytes(bytes).shortest(),
-        _ if mib < 1000.0 => format!("{mib:.0} MiB"),
-        _ => format!("{:.1} GiB", mib / 1024.0),
-    }
 }

@@ -2,7 +2,8 @@
 use railtwin::calibrate::Plain;
 use railtwin::calibrate::plain::{fastest, timed};
 
-use crate::calibrate::{percent, size};
+use railtwin_units::Bytes;
+
 use crate::table::TextTable;
 
 /// The table of plain transfers.
@@ -114,4 +115,18 @@ pub(crate) fn data(one: &Plain) -> serde_json::Value {
         "errors": one.errors,
         "errors_left_out": one.left_out,
     })
+}
+
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A size to three digits: borders lie between sizes.
+pub(crate) fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    match mib {
+        _ if mib < 1.0 => Bytes(bytes).shortest(),
+        _ if mib < 1000.0 => format!("{mib:.0} MiB"),
+        _ => format!("{:.1} GiB", mib / 1024.0),
+    }
 }

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::bandwidth::{self, hosts::model_of_fabric};
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::{Inputs, Unread};
+use railtwin::diagnose::Inputs;
 use railtwin_formats::telemetry::FileNotes;
 
+use crate::check_bandwidth_answer::Answer;
 use crate::check_bandwidth_json::data;
 use crate::check_bandwidth_text::shown;
 use crate::diagnose::refused;
@@ -28,25 +29,6 @@ pub struct BandwidthArgs {
     /// Print all as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What was read, and what is to be said of it.
-pub(crate) struct Answer {
-    pub(crate) checked: bandwidth::Checked,
-    /// The fabric that says what hosts are, where one was given.
-    pub(crate) fabric: Option<String>,
-    /// Files that hold tests.
-    pub(crate) files: Vec<FileNotes>,
-    /// Files that could not be read.
-    pub(crate) unread: Vec<Unread>,
-    /// Files that could be read and hold something else.
-    pub(crate) others: usize,
-}
-
-impl Answer {
-    fn is_well(&self) -> bool {
-        self.checked.is_well() && !self.unread.iter().any(|file| file.known)
-    }
 }
 
 pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {

@@ -2,7 +2,7 @@
 use railtwin::bandwidth::{Bounds, Group, HostCount, LowTest, SizeRow};
 use serde_json::{Value, json};
 
-use crate::check_bandwidth::Answer;
+use crate::check_bandwidth_answer::Answer;
 use crate::check_bandwidth_text::sentence;
 
 /// The answer as data; bandwidths are in GB/s, of the bus where nothing else is said.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use railtwin::bandwidth::{Assumed, Checked, Group, LowTest, Verdict};
 use railtwin_store::one_line;
 
-use crate::check_bandwidth::Answer;
+use crate::check_bandwidth_answer::Answer;
 use crate::table::TextTable;
 
 /// Most low tests, tests without result and files that are shown; `--json` has all.

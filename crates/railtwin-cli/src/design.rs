@@ -25,8 +25,8 @@ const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 /// Arguments of `design`.
 #[derive(Args, Debug)]
 pub struct DesignArgs {
-    /// A preset (hpn, dcn-plus, ai-zone, leaf-spine, fat-tree) or a scenario file (*.toml)
-    #[arg(value_name = "PRESET|SCENARIO")]
+    // The help lists the presets that there are.
+    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}) or a scenario file (*.toml)", Preset::NAMES.join(", ")))]
     what: String,
     /// What tier 2 of hpn connects: any-to-any or rail-only
     #[arg(long, value_name = "WHAT")]

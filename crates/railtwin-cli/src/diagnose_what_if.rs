@@ -17,7 +17,7 @@ const ROWS: [usize; 5] = [16, 16, 16, 16, 16];
 /// # Errors
 /// An input error where nothing that was read can be replayed.
 pub(crate) fn replayed(told: &Diagnosed) -> Result<Vec<(String, WhatIf)>, CliError> {
-    let of = |replay: &railtwin::diagnose::Replay| Some((replay.file.clone(), replay.what_if()?));
+    let of = |replay: &railtwin::diagnose::JobReplay| Some((replay.file.clone(), replay.what_if()?));
     let all: Vec<(String, WhatIf)> = told.replays.iter().filter_map(of).collect();
     if all.is_empty() {
         let message = "--what-if: no file holds all operations of a job's steps".to_owned();

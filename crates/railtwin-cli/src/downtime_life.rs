@@ -12,9 +12,9 @@ use railtwin_scenario::SteeringSpec;
 use serde_json::{Map, Value, json};
 
 use crate::CliError;
-use crate::downtime::LINES;
+use crate::downtime_lines::LINES;
 use crate::downtime_text::{duration, percent};
-use crate::run::label_text;
+use crate::label::label_text;
 use crate::table::TextTable;
 
 /// Most lives of a point.

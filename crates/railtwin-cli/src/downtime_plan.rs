@@ -9,7 +9,7 @@ use railtwin_units::probability::{binomial_above, poisson_above};
 use serde_json::{Value, json};
 
 use crate::CliError;
-use crate::downtime::LINES;
+use crate::downtime_lines::LINES;
 use crate::downtime_settings::Settings;
 use crate::downtime_text::{duration, hours_of, percent};
 use crate::table::{TextTable, grouped};

@@ -3,7 +3,7 @@ use railtwin_reliability::downtime::table3::{Stated, Table3};
 use railtwin_reliability::downtime::{Account, Part};
 use serde_json::{Value, json};
 
-use crate::downtime::LINES;
+use crate::downtime_lines::LINES;
 use crate::downtime_text::{duration, percent};
 use crate::table::TextTable;
 
@@ -59,6 +59,11 @@ fn text_of(table: &Table3) -> String {
             percent(of(&table.december)),
         ]);
     }
+    format!("{}\n{}", text.text(), notes(table))
+}
+
+/// Notes below the table: sources, and parts that were fitted.
+fn notes(table: &Table3) -> String {
     let [fitted, stated] = table.ratios();
     let paper = table.paper[0].downtime() / table.paper[1].downtime();
     let implied = |month: usize, part: Part| -> String {
@@ -66,7 +71,7 @@ fn text_of(table: &Table3) -> String {
         duration(account[part])
     };
     format!(
-        "{}\nCrashes of a month: {:.2} in June (Table I's rate on 2,400 GPUs, a stand-in), {:.2} in December (GPUs {} \
+        "Crashes of a month: {:.2} in June (Table I's rate on 2,400 GPUs, a stand-in), {:.2} in December (GPUs {} \
          times, others {} times fewer).\n\
          June over December: {paper:.1} in the paper; {fitted:.1} with its June and our December, {stated:.1} with \
          June as stated.\n\n\
@@ -78,7 +83,6 @@ fn text_of(table: &Table3) -> String {
          of the elastic agent;\n\
          December loses {} to a crash where checkpoints 10 min apart lose 5. More crashes than Table I's rate would \
          explain most of it.\n",
-        text.text(),
         crashes(table, 0),
         crashes(table, 1),
         table.stated.gpu_fewer,

@@ -7,7 +7,7 @@ use railtwin_scenario::{Problem, ScenarioError};
 use railtwin_store::{StoreError, one_line};
 
 use crate::excerpt::Excerpt;
-use crate::run::label_text;
+use crate::label::label_text;
 
 /// Why the command did not do what was asked.
 #[derive(Debug, thiserror::Error)]

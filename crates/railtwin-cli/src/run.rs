@@ -10,10 +10,11 @@ use railtwin::figures::declared::Better;
 use railtwin::gain::Gains;
 use railtwin::{Question, Runnable};
 use railtwin_scenario::GainSpec;
-use railtwin_store::{RunFolder, Status, one_line};
+use railtwin_store::{RunFolder, Status};
 use serde_json::{Map, Value, json};
 
 use crate::engine_args::EngineArgs;
+use crate::label::label_text;
 use crate::meter::{Meter, memory_peak_bytes};
 use crate::table::TextTable;
 use crate::{CliError, Streams, foreseen, units};
@@ -212,11 +213,6 @@ fn run_point(
 /// What is not as the scenario expects, in words.
 pub(crate) fn missed(point: &Point) -> Vec<String> {
     point.unexpected.iter().map(ToString::to_string).collect()
-}
-
-/// The label of a point as one text: `fabric.planes=true job.0.hosts=4`.
-pub(crate) fn label_text(label: &[(String, String)]) -> String {
-    label.iter().map(|(key, value)| format!("{key}={}", one_line(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// One object: `figures` of the only point, or of all points by label, with the gains of the scenario; beside them, in

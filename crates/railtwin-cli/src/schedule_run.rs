@@ -5,7 +5,7 @@ use railtwin::schedule::{RunJob, RunSchedule, of_scenario, run_policies, run_pol
 use railtwin_scenario::Balancer;
 
 use crate::foreseen::goes_on;
-use crate::schedule::ScheduleArgs;
+use crate::schedule_args::ScheduleArgs;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 

@@ -324,7 +324,7 @@ fn run_pending(
         }
         Report::Ended(id, Err(reason)) => {
             note(&id, Status::Interrupted);
-            let label = crate::run::label_text(&by_id[id.as_str()].label);
+            let label = crate::label::label_text(&by_id[id.as_str()].label);
             ended.failures.insert(id, format!("{label}: {reason}"));
         }
     });

@@ -2,7 +2,8 @@
 use railtwin::figures::{TOTALS, parts_of};
 use railtwin_store::Figure;
 
-use crate::run::{Point, label_text};
+use crate::label::label_text;
+use crate::run::Point;
 use crate::table::TextTable;
 use crate::units;
 

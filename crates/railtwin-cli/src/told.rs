@@ -1,7 +1,8 @@
 //! What stands under the figures of runs: what they assumed, and what a reader ought to know.
 use std::io::{Result, Write};
 
-use crate::run::{Point, label_text};
+use crate::label::label_text;
+use crate::run::Point;
 
 /// Lines `assumed` for what all points share, and `warning` for what one has, with its label where there are several.
 pub(crate) fn write(points: &[Point], out: &mut dyn Write) -> Result<()> {

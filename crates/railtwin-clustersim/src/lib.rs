@@ -19,6 +19,7 @@ mod component;
 mod components;
 mod estimate;
 mod hours;
+mod links;
 mod live;
 pub mod lived;
 pub mod plant;

@@ -7,7 +7,7 @@ use railtwin_control::crux::burdens::Burdens;
 use railtwin_control::crux::demand::JobDemand;
 use railtwin_control::crux::fluid::Running;
 use railtwin_control::crux::selection::Selection;
-use railtwin_control::crux::tenants::{Tenant, Tenants, Transfer};
+use railtwin_control::crux::tenants::{Tenant, Transfer};
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::NicPort;
 use railtwin_units::Bytes;
@@ -16,6 +16,7 @@ use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
 use crate::asked::{Asked, carried};
+use crate::links::Links;
 use crate::lived::JobLife;
 use crate::plant::Plant;
 use crate::reading::{Reading, Rows};
@@ -29,15 +30,6 @@ pub(crate) enum Course {
     Alone { since: f64, left: f64, elapsed: f64 },
     /// It contends with others.
     Contending,
-}
-
-/// Links, and what inference takes of them by number: nothing where nobody serves.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links<'a> {
-    pub tenants: &'a Tenants,
-    /// Those on which levels do not hold.
-    pub fair: &'a [u32],
-    pub taken: &'a [f64],
 }
 
 /// A job that runs.
@@ -379,6 +371,8 @@ mod tests {
     use railtwin_fabric::{HostId, HostSpec};
     use railtwin_units::{Rate, SimTime};
     use railtwin_workload::job_class::ClassStep;
+
+    use railtwin_control::crux::tenants::Tenants;
 
     use super::*;
     use crate::ask::QueuePolicy;

@@ -9,7 +9,7 @@ use rand::RngExt;
 
 use crate::ask::{Ask, ClusterJob};
 use crate::asked::Asked;
-use crate::live::Links;
+use crate::links::Links;
 use crate::plant::Plant;
 use crate::services::Service;
 

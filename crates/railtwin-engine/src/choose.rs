@@ -5,42 +5,25 @@ use std::sync::OnceLock;
 use railtwin_control::controller::Standing;
 use railtwin_fabric::{DeviceId, Fabric, LinkId};
 use railtwin_routing::{
-    DestinationOrder, EcmpConfig, FiveTuple, Forwarding, HashKey, Landed, LinkMask, NicPort, Routing,
-    Selection, nic_ip, roce_source_port,
+    DestinationOrder, EcmpConfig, Forwarding, HashKey, LinkMask, NicPort, Routing, Selection,
+    roce_source_port,
 };
 use railtwin_units::stream;
 use rayon::prelude::*;
 
 use crate::balancer::Balancer;
-use crate::case::RoutingCase;
+use crate::connection::Connection;
 use crate::inside::{InsideHosts, NOTHING_INSIDE};
 use crate::mediator::{self, Connected, Life, Programmed};
 use crate::opened::Draw;
 use crate::own::{Own, Site};
+use crate::routing_case::RoutingCase;
+use crate::walk::{key, turns, walk};
 
 /// Parts that an adaptively routed queue pair is cut into, each sent where the queues are shortest.
 const ADAPTIVE_PARTS: u32 = 64;
 /// Connections that one task routes.
 const CHUNK: usize = 256;
-
-/// A connection between two NICs.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Connection {
-    /// Job that opened it.
-    pub job: u32,
-    /// Source NIC.
-    pub source: DeviceId,
-    /// Target NIC.
-    pub target: DeviceId,
-    /// First of its queue pairs.
-    pub first: u32,
-    /// Number of its queue pairs; queue pair `q` leaves by port `q mod ports` of the NIC.
-    pub count: u32,
-    /// Backend ports of the source NIC.
-    pub ports: u32,
-    /// Bytes that a step of the job sends over it.
-    pub bytes: f64,
-}
 
 /// What decides paths once nothing is on its way any more.
 #[derive(Clone, Copy, Debug)]
@@ -397,31 +380,6 @@ fn first_landed(forwarding: &Forwarding, target: DeviceId, links: &[LinkId]) -> 
     let accesses = forwarding.accesses(target).iter();
     let landed = accesses.filter(|access| links.contains(&access.link.reverse())).map(|access| access.port);
     landed.min().unwrap_or(0)
-}
-
-/// Ports of the source NIC in the order in which a queue pair tries them: its own, and when that leads nowhere
-/// the bond moves it to the next (HPN section 4).
-pub(crate) fn turns(ports: u32, queue_pair: u32) -> impl Iterator<Item = u32> + use<> {
-    (0..ports).map(move |turn| (queue_pair + turn) % ports)
-}
-
-/// What switches hash of the packets of a queue pair whose number at the target is `number`.
-pub(crate) fn key(source: DeviceId, target: DeviceId, number: u32, source_port: u16) -> HashKey {
-    HashKey::of(FiveTuple::roce(nic_ip(source), nic_ip(target), source_port)).with_target_qp(number)
-}
-
-/// Appends the links that packets with `key` take, by the first port in turn that leads to the target; none where no
-/// port does.
-#[inline]
-pub(crate) fn walk(
-    routing: &Routing<'_>,
-    source: DeviceId,
-    target: DeviceId,
-    mut turns: impl Iterator<Item = u32>,
-    key: &HashKey,
-    links: &mut Vec<LinkId>,
-) -> Option<Landed> {
-    turns.find_map(|port| routing.route(NicPort { nic: source, port }, target, key, links).ok())
 }
 
 /// The link of a group with the least load; of several one by `salt`.

@@ -7,10 +7,13 @@ use railtwin_routing::LinkMask;
 use railtwin_workload::{Edge, HostLayout, Pattern, extent_of, shape};
 
 use crate::balancer::Balancer;
-use crate::case::{Case, RoutingCase};
-use crate::choose::{Chooser, Connection, View};
-use crate::lower::{FlowPath, PathLinks, ends, layout_of, members_of};
+use crate::case::Case;
+use crate::choose::{Chooser, View};
+use crate::connection::Connection;
+use crate::lower::{FlowPath, PathLinks, ends, layout_of};
+use crate::members::members_of;
 use crate::opened::{Draw, ports_of};
+use crate::routing_case::RoutingCase;
 use crate::storage::shape_of_pattern;
 
 /// Edges of a communicator's patterns up to which connections are counted one by one.

@@ -3,7 +3,8 @@ use std::ops::Deref;
 
 use railtwin_fabric::{DeviceId, LinkId};
 
-use crate::choose::{ChosenPaths, Connection};
+use crate::choose::ChosenPaths;
+use crate::connection::Connection;
 
 /// One queue pair's path.
 #[derive(Clone, PartialEq, Debug)]

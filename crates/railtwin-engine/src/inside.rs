@@ -5,7 +5,7 @@ use railtwin_control::controller::Exchange;
 use railtwin_fabric::{DeviceId, Fabric, HostId, LinkId};
 
 use crate::case::Case;
-use crate::choose::Connection;
+use crate::connection::Connection;
 
 /// What jobs send inside hosts over links that other jobs of the host may cross.
 #[derive(Clone, Debug, Default)]

@@ -15,13 +15,15 @@
 //!   tell of themselves meanwhile.
 //! * [`intranode`]: what is asked of GPUs inside hosts and of their NICs, and what a run of it leaves behind.
 //! * [`routing_spec`], [`control_spec`]: how a scenario says its part of a case.
-//! * [`case`]: one fully resolved input; [`run_log`]: what an engine hands back.
+//! * [`case`]: one fully resolved input; [`routing_case`]: what decides paths in it; [`run_log`]: what an engine hands back.
 pub mod balancer;
 pub mod bundles;
 pub mod case;
 pub mod choose;
+mod connection;
 pub mod control_spec;
 pub mod edge_rates;
+mod engine;
 pub mod extent;
 pub mod fault;
 mod flow_path;
@@ -32,6 +34,7 @@ pub mod intranode;
 mod joiner;
 pub mod lower;
 pub mod mediator;
+mod members;
 pub mod no_way;
 pub mod opened;
 pub mod own;
@@ -39,16 +42,20 @@ pub mod packet;
 pub mod packet_log;
 pub mod packet_records;
 mod path_sink;
+pub mod routing_case;
 pub mod routing_spec;
 pub mod run_log;
 mod step_demand;
 mod storage;
+mod walk;
 
 pub use balancer::Balancer;
 pub use bundles::{BundleTable, BundleWriter};
-pub use case::{Case, Engine, Pace, Posting, Replan, RoutingCase, SlotOrder, Split};
+pub use case::Case;
+pub use connection::Connection;
 pub use control_spec::{ControlSpec, HostsBy};
 pub use edge_rates::EdgeRates;
+pub use engine::Engine;
 pub use extent::Extent;
 pub use fault::{
     CableState, Fault, Impairment, LacpRate, Outage, RankFault, RankTrouble, Reaction, Resume, Transport,
@@ -63,6 +70,8 @@ pub use packet::PacketCase;
 pub use packet_log::PacketLog;
 pub use packet_records::PacketRecords;
 pub use path_sink::nvlink;
+pub use railtwin_control::controller::Replan;
+pub use routing_case::{Pace, Posting, RoutingCase, SlotOrder, Split};
 pub use routing_spec::RoutingSpec;
 pub use run_log::{
     Incident, IncidentKind, JobThroughput, OperationTimes, Progress, RunLog, Throughput, Wait,

@@ -6,12 +6,14 @@ use railtwin_control::controller::{Standing, StepDemand};
 use railtwin_fabric::{DeviceId, Fabric, HostId, HostModel, LinkId};
 use railtwin_routing::LinkMask;
 use railtwin_units::{Rate, SimTime};
-use railtwin_workload::{Edge, HostLayout, Member, Pattern, Shape, shape};
+
+use railtwin_workload::{Bundle, Edge, HostLayout, Pattern, Shape};
 use rayon::prelude::*;
 
 use crate::bundles::{BundleTable, BundleWriter};
-use crate::case::{Case, Pace, Replan, RoutingCase};
-use crate::choose::{Chooser, ChosenPaths, Connection, View};
+use crate::case::Case;
+use crate::choose::{Chooser, ChosenPaths, View};
+use crate::connection::Connection;
 use crate::fault::Moment;
 use crate::flow_path::flow_paths;
 pub use crate::flow_path::{FlowPath, PathLinks};
@@ -21,8 +23,10 @@ use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
 use crate::opened::{Draw, Opened};
 use crate::own::{Own, Site, Stage};
 use crate::path_sink::PathSink;
+use crate::routing_case::{Pace, RoutingCase};
 use crate::step_demand::step_demand;
 use crate::storage::shape_of_pattern;
+use railtwin_control::controller::Replan;
 
 /// What tells connections apart: the NICs and the communicator.
 type Ends = (DeviceId, DeviceId, u32);
@@ -149,9 +153,8 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             all.edges.extend(&one.edges);
-            all.bundles.extend(
-                one.bundles.iter().map(|b| shape::Bundle { first_edge: b.first_edge + first_edge, ..*b }),
-            );
+            all.bundles
+                .extend(one.bundles.iter().map(|b| Bundle { first_edge: b.first_edge + first_edge, ..*b }));
         }
         // Flags travel beside the data: the same bus bandwidth is more bytes.
         let expansion = pattern.cost.protocol.expansion();
@@ -464,12 +467,9 @@ impl<'a> Lowering<'a> {
             if !routed {
                 sink.clear();
             }
-            let stages = u64::from(bundle.stages);
-            latency = latency.max(match bundle.ring_hops {
-                _ if !routed => SimTime::ZERO,
-                0 => longest * stages,
-                hops => SimTime::from_ps((round * stages).ps() / u64::from(hops)),
-            });
+            if routed {
+                latency = latency.max(latency_of(bundle, longest, round));
+            }
             let cap = busbw * bundle.bus_share;
             match &mut joiner {
                 Some(joiner) => joiner.push(bundle.volume, cap, sink.strands()),
@@ -485,15 +485,13 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Where the ranks of a communicator sit.
-pub(crate) fn members_of(case: &Case, job: usize, communicator: &[u32]) -> Vec<Member> {
-    let places = &case.placements[job];
-    let member = |&rank: &u32| {
-        let place = places[rank as usize];
-        let nic = case.fabric.host_model(place.host).nic_of_gpu(place.gpu);
-        Member { rank, host: place.host.0, gpu: place.gpu, nic }
-    };
-    communicator.iter().map(member).collect()
+/// Latency of all stages of a bundle, whose longest edge and whose edges together take so long.
+fn latency_of(bundle: &Bundle, longest: SimTime, round: SimTime) -> SimTime {
+    let stages = u64::from(bundle.stages);
+    match bundle.ring_hops {
+        0 => longest * stages,
+        hops => SimTime::from_ps((round * stages).ps() / u64::from(hops)),
+    }
 }
 
 /// The model of the job's first host, which stands for all of them.

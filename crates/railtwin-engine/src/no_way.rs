@@ -3,7 +3,8 @@ use railtwin_fabric::{DeviceId, Fabric, HostId, Reach};
 use railtwin_workload::{Edge, HostLayout, Member};
 
 use crate::case::Case;
-use crate::lower::{layout_of, members_of};
+use crate::lower::layout_of;
+use crate::members::members_of;
 use crate::storage::shape_of_pattern;
 
 /// A message that the fabric has no way for: its NICs meet on no switch, as those of two rails on a rail-only fabric

@@ -3,7 +3,7 @@ use railtwin_fabric::{DeviceId, Fabric};
 use railtwin_routing::{EcmpConfig, QueuePairNumbers};
 use railtwin_units::stream;
 
-use crate::choose::Connection;
+use crate::connection::Connection;
 
 /// What a replicate draws before anything is opened.
 #[derive(Clone, Copy, Debug)]

@@ -39,17 +39,17 @@ use std::sync::{Arc, OnceLock};
 use railtwin_control::controller::{Action, Controller, Decision, Event, Opening};
 use railtwin_control::paths::JobId;
 use railtwin_control::paths::load_balance::WHOLE;
-use railtwin_control::te::{Applied, Collector, LinkReport};
+use railtwin_control::te::{Applied, Change, Collector, LinkReport};
 use railtwin_fabric::{DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
-use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, Prefixes, Routing};
+use railtwin_routing::{EcmpConfig, Forwarding, LinkMask, NicPort, Prefixes, Routing};
 use railtwin_units::SimTime;
 
 pub use railtwin_control::halt::{Halt, guarded, halt};
 
 use crate::balancer::Balancer;
-use crate::choose;
 use crate::graph::PRIORITY_MAX;
+use crate::walk;
 
 /// Times in a row that a controller may ask to be asked again while it is told nothing and no work goes on, or however
 /// much goes on within so many times [`Stage::least_wait`]. Between two events nothing changes that it could see, so who
@@ -284,8 +284,8 @@ impl Ways {
             routing = routing.with_resilience(whole);
         }
         let QueuePair { number, port, ports, source, target, .. } = *queue_pair;
-        let key = choose::key(source, target, number, source_port);
-        choose::walk(&routing, source, target, choose::turns(ports, port), &key, links).is_some()
+        let key = walk::key(source, target, number, source_port);
+        walk::walk(&routing, source, target, walk::turns(ports, port), &key, links).is_some()
     }
 }
 
@@ -311,24 +311,10 @@ impl Bounds {
     /// # Errors
     /// What it asks for that is not there, and what is.
     pub fn check(&self, action: &Action) -> Result<(), String> {
-        let of_hosts = matches!(action, Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_));
-        let name = action.name();
-        match self.stage {
-            Stage::Run => {}
-            // What hosts allow is known to [`railtwin_control::hosts`].
-            Stage::Life if of_hosts => return Ok(()),
-            Stage::Cluster if matches!(action, Action::Place { .. }) => return Ok(()),
-            Stage::Life => {
-                return Err(format!(
-                    "{name} is no action in the life of a job, where no step is followed: write isolate, swap or restart"
-                ));
-            }
-            Stage::Cluster => {
-                return Err(format!(
-                    "{name} is no action in weeks of jobs, where no step is followed: write place"
-                ));
-            }
+        if self.is_of_stage(action)? {
+            return Ok(());
         }
+        let name = action.name();
         match *action {
             Action::Path { queue_pair, .. } | Action::Weight { queue_pair, .. }
                 if queue_pair as usize >= self.queue_pairs =>
@@ -350,57 +336,13 @@ impl Bounds {
                 Err(format!("a share of {share} is more than the whole: write 0 to {WHOLE}"))
             }
             Action::Weight { .. } => Ok(()),
-            Action::Entry(change) => {
-                let entry = change.entry();
-                let fabric = &*self.fabric;
-                let links = fabric.link_count();
-                for link in [entry.ingress, entry.next] {
-                    if link.index() >= links {
-                        return Err(format!("there is no link {}: the fabric has {links}, from 0", link.0));
-                    }
-                }
-                let leaf = fabric.target(entry.ingress);
-                let from_nic = fabric.kind(fabric.source(entry.ingress)) == DeviceKind::Nic;
-                if !from_nic || fabric.kind(leaf) != DeviceKind::Switch {
-                    let name = fabric.link_name(entry.ingress);
-                    return Err(format!("{name} leads from no NIC into a leaf: entries go by such links"));
-                }
-                if fabric.source(entry.next) != leaf {
-                    let (next, leaf) = (fabric.link_name(entry.next), fabric.device_name(leaf));
-                    return Err(format!("{next} does not leave {leaf}, where the entry stands"));
-                }
-                let prefixes = *self.prefixes.get_or_init(|| Prefixes::by_leaf_set(fabric).len());
-                if entry.prefix.0 as usize >= prefixes {
-                    let prefix = entry.prefix.0;
-                    return Err(format!("there is no prefix {prefix}: the fabric has {prefixes}, from 0"));
-                }
-                Ok(())
-            }
+            Action::Entry(change) => self.check_entry(change),
             Action::Probe { source, target, source_port, packets } => {
-                let fabric = &*self.fabric;
-                for nic in [source.nic, target] {
-                    if nic.index() >= fabric.device_count() || fabric.kind(nic) != DeviceKind::Nic {
-                        return Err(format!("device {} is no NIC: NICs probe each other", nic.0));
-                    }
+                self.check_probe(source, target, source_port)?;
+                match packets {
+                    1..=PACKETS_MAX => Ok(()),
+                    _ => Err(format!("a probe of {packets} packets: write 1 to {PACKETS_MAX}")),
                 }
-                let ports = fabric.ports(source.nic).filter(|&port| fabric.port_role(port).is_network());
-                let ports = ports.count();
-                if source.port as usize >= ports {
-                    let (name, port) = (fabric.device_name(source.nic), source.port);
-                    return Err(format!("{name} has no port {port}: it has {ports}, from 0"));
-                }
-                if source.nic == target {
-                    return Err(format!("{} does not probe itself", fabric.device_name(target)));
-                }
-                if !(FIRST_PORT..=LAST_PORT).contains(&source_port) {
-                    return Err(format!(
-                        "source port {source_port} is none of RoCE v2's: write one of {FIRST_PORT} to {LAST_PORT}"
-                    ));
-                }
-                if !(1..=PACKETS_MAX).contains(&packets) {
-                    return Err(format!("a probe of {packets} packets: write 1 to {PACKETS_MAX}"));
-                }
-                Ok(())
             }
             Action::Read { .. }
             | Action::Place { .. }
@@ -412,6 +354,75 @@ impl Bounds {
                      [cluster]"
             )),
         }
+    }
+
+    /// Whether the stage allows the action without more ado; an error where it knows no such action.
+    fn is_of_stage(&self, action: &Action) -> Result<bool, String> {
+        let of_hosts = matches!(action, Action::Isolate(_) | Action::Swap { .. } | Action::Restart(_));
+        let name = action.name();
+        match self.stage {
+            Stage::Run => Ok(false),
+            // What hosts allow is known to [`railtwin_control::hosts`].
+            Stage::Life if of_hosts => Ok(true),
+            Stage::Cluster if matches!(action, Action::Place { .. }) => Ok(true),
+            Stage::Life => Err(format!(
+                "{name} is no action in the life of a job, where no step is followed: write isolate, swap or restart"
+            )),
+            Stage::Cluster => {
+                Err(format!("{name} is no action in weeks of jobs, where no step is followed: write place"))
+            }
+        }
+    }
+
+    fn check_entry(&self, change: Change) -> Result<(), String> {
+        let entry = change.entry();
+        let fabric = &*self.fabric;
+        let links = fabric.link_count();
+        for link in [entry.ingress, entry.next] {
+            if link.index() >= links {
+                return Err(format!("there is no link {}: the fabric has {links}, from 0", link.0));
+            }
+        }
+        let leaf = fabric.target(entry.ingress);
+        let from_nic = fabric.kind(fabric.source(entry.ingress)) == DeviceKind::Nic;
+        if !from_nic || fabric.kind(leaf) != DeviceKind::Switch {
+            let name = fabric.link_name(entry.ingress);
+            return Err(format!("{name} leads from no NIC into a leaf: entries go by such links"));
+        }
+        if fabric.source(entry.next) != leaf {
+            let (next, leaf) = (fabric.link_name(entry.next), fabric.device_name(leaf));
+            return Err(format!("{next} does not leave {leaf}, where the entry stands"));
+        }
+        let prefixes = *self.prefixes.get_or_init(|| Prefixes::by_leaf_set(fabric).len());
+        if entry.prefix.0 as usize >= prefixes {
+            let prefix = entry.prefix.0;
+            return Err(format!("there is no prefix {prefix}: the fabric has {prefixes}, from 0"));
+        }
+        Ok(())
+    }
+
+    fn check_probe(&self, source: NicPort, target: DeviceId, source_port: u16) -> Result<(), String> {
+        let fabric = &*self.fabric;
+        for nic in [source.nic, target] {
+            if nic.index() >= fabric.device_count() || fabric.kind(nic) != DeviceKind::Nic {
+                return Err(format!("device {} is no NIC: NICs probe each other", nic.0));
+            }
+        }
+        let ports = fabric.ports(source.nic).filter(|&port| fabric.port_role(port).is_network());
+        let ports = ports.count();
+        if source.port as usize >= ports {
+            let (name, port) = (fabric.device_name(source.nic), source.port);
+            return Err(format!("{name} has no port {port}: it has {ports}, from 0"));
+        }
+        if source.nic == target {
+            return Err(format!("{} does not probe itself", fabric.device_name(target)));
+        }
+        if !(FIRST_PORT..=LAST_PORT).contains(&source_port) {
+            return Err(format!(
+                "source port {source_port} is none of RoCE v2's: write one of {FIRST_PORT} to {LAST_PORT}"
+            ));
+        }
+        Ok(())
     }
 }
 

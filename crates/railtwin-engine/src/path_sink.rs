@@ -4,7 +4,8 @@ use railtwin_units::SimTime;
 use railtwin_workload::Edge;
 
 use crate::bundles::Strand;
-use crate::choose::{ChosenPaths, Connection};
+use crate::choose::ChosenPaths;
+use crate::connection::Connection;
 
 /// The strands of one bundle, in memory that the next one uses again: a large step has millions.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use railtwin_units::keys::whole;
 use railtwin_units::{Bytes, SimTime};
 
 use crate::balancer::{Balancer, TE_PERIOD};
-use crate::case::{Posting, RoutingCase, SlotOrder, Split};
 use crate::control_spec::ControlSpec;
+use crate::routing_case::{Posting, RoutingCase, SlotOrder, Split};
 
 railtwin_units::section! {
     /// How traffic finds its way.
@@ -50,8 +50,8 @@ railtwin_units::section! {
 
 impl RoutingSpec {
     /// When planned paths are planned again: as written, else as the balancer does it.
-    pub fn replan(&self) -> crate::case::Replan {
-        use crate::case::Replan as Plan;
+    pub fn replan(&self) -> railtwin_control::controller::Replan {
+        use railtwin_control::controller::Replan as Plan;
         let time = self.replan_time.unwrap_or(SimTime::ZERO);
         match self.replan {
             Some(Replan::Never) => Plan::Never,
@@ -96,5 +96,12 @@ railtwin_units::choice! {
         Once = "once",
         /// At whole multiples of `replan_time`.
         Every = "every",
+    }
+}
+
+impl Default for RoutingCase {
+    /// What a scenario without `[routing]` has.
+    fn default() -> Self {
+        (&RoutingSpec::default()).into()
     }
 }

@@ -3,7 +3,7 @@ use railtwin_fabric::{Fabric, HostId};
 use railtwin_workload::{Edge, HostLayout, Pattern, Shape, StorageWay, shape_of};
 
 use crate::case::Case;
-use crate::lower::members_of;
+use crate::members::members_of;
 
 /// The shape of one communicator of a pattern, wherever its other ends are.
 ///

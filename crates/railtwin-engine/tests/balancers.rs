@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use railtwin_engine::choose::{Chooser, ChosenPaths, Connection, View};
+use railtwin_engine::Connection;
+use railtwin_engine::choose::{Chooser, ChosenPaths, View};
 use railtwin_engine::opened::Draw;
 use railtwin_engine::{Balancer, RoutingCase};
 use railtwin_fabric::preset::Hpn;

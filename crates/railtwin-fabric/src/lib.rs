@@ -8,7 +8,7 @@
 //! * [`builder`]: the only way to make a [`Fabric`].
 //! * [`host`]: host models; [`host_spec`]: what is changed in one.
 //! * [`inside`]: the links that data takes inside a host.
-//! * [`clos`]: one builder for every tiered fabric; [`preset`]: HPN, DCN+, AI zone, leaf-spine, fat-tree.
+//! * [`clos`]: one builder for every tiered fabric; [`preset`]: known designs, one file each.
 //! * [`frontend`]: the frontend network, and storage hosts on it or on the backend.
 //! * [`reach`]: which NICs the switches join; [`connectivity`]: what of it outlives a switch.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.

@@ -11,18 +11,9 @@ use railtwin_workload::PatternId;
 use crate::dynamic::{self, ROUNDS_MAX, Strands};
 use crate::max_min::{Problem, Solver};
 use crate::phases::{APART, EXACT_WORK, FINISHED, averaged, first_end, last_end, work};
+use crate::queue_pair::QueuePair;
+use crate::rates::Rates;
 use crate::reduce::Constraints;
-use crate::waiting::QueuePair;
-
-/// Rates of all bundles of some patterns, in order; and of their strands under a dynamic split.
-#[derive(Debug)]
-pub struct Rates {
-    /// Bytes per second by bundle; 0 for those that are done.
-    pub bundles: Vec<f64>,
-    /// Strand of the table and bytes per second of those that move, under a dynamic split only. A course of many
-    /// phases keeps them for each: links are looked up where they are wanted.
-    pub strands: Vec<(u32, f64)>,
-}
 
 /// How one pattern alone runs its course, for an operation of one byte.
 #[derive(Debug)]

@@ -25,13 +25,11 @@
 //! that does not asks for little more than it got, and for less more each time, or than where what it gets crosses what
 //! it asks for (`seek.rs`).
 use crate::max_min::{Problem, Solver};
-use crate::seek::{Seek, is_short};
+use crate::seek::{SETTLED, Seek, is_short};
 
 /// Rounds after which the search stops. Half of random cases of 12 to 41 bundles need at most 40 rounds, nineteen in
 /// twenty at most 100 (`nearly_every_search_comes_to_rest_soon`); where paths leave nothing to hold, one does.
 pub const ROUNDS_MAX: usize = 500;
-/// Relative error of paces at which the search stops.
-pub const SETTLED: f64 = 1e-9;
 
 /// The queue pairs of a set of bundles, as columns.
 #[derive(Clone, Debug, Default)]

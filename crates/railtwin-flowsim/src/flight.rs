@@ -14,8 +14,8 @@ use crate::gauge::{Gauge, QueuePaths};
 use crate::ledger::Ledger;
 use crate::meter::Meter;
 use crate::order::WorkOrder;
+use crate::queue_pair::QueuePair;
 use crate::steps::Steps;
-use crate::waiting::QueuePair;
 use crate::whole::{Landing, Whole};
 
 /// Bundles for each pattern up to which remembering rates is faster than finding them anew.

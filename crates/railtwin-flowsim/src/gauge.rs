@@ -17,7 +17,7 @@ use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 use railtwin_workload::{Edge, PatternId};
 
-use crate::component::Rates;
+use crate::rates::Rates;
 
 /// A link counts as full from this share of its capacity on: rates are found up to about 1e-9 of it.
 const FULL: f64 = 1.0 - 1e-6;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use railtwin_engine::BundleTable;
 use railtwin_workload::PatternId;
 
-use crate::component::Rates;
+use crate::rates::Rates;
 
 /// Bundles in flight together times links of their strands, up to which rates are found anew whenever a bundle ends:
 /// seconds on one core. Where every bundle ends at a time of its own, work grows with the square of the bundles.

@@ -7,7 +7,9 @@
 //! first, between the most that it was granted and the least that it was not, along the line through the last two that
 //! it was not granted. Where many bundles of few queue pairs move each other, such brackets grow old at once, and each
 //! goes by steps from the start.
-use crate::dynamic::SETTLED;
+
+/// Relative error of paces at which the search stops.
+pub const SETTLED: f64 = 1e-9;
 
 /// How much more a bundle asks for at first, relative to what it got.
 const STEP_FIRST: f64 = 0.5;

@@ -14,20 +14,7 @@ use railtwin_workload::PatternId;
 
 use crate::flight::Flight;
 use crate::order::WorkOrder;
-
-/// What waits as one: the bundle of a static split, whose slowest queue pair decides, or one queue pair.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct QueuePair {
-    /// Bundle.
-    pub bundle: u32,
-    /// Strand, counted within the bundle; [`QueuePair::ALL`] for all of them.
-    pub strand: u32,
-}
-
-impl QueuePair {
-    /// All queue pairs of a bundle.
-    pub const ALL: u32 = u32::MAX;
-}
+use crate::queue_pair::QueuePair;
 
 /// What a queue pair may have in flight, as data.
 #[derive(Clone, Debug)]

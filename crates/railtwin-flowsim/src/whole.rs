@@ -11,13 +11,14 @@ use railtwin_units::SimTime;
 use railtwin_units::stream::mix;
 use railtwin_workload::PatternId;
 
-use crate::component::{Counters, Profile, RateBook, Rates, key_of};
+use crate::component::{Counters, Profile, RateBook, key_of};
 use crate::conflict::Conflicts;
 use crate::course::DONE;
 use crate::engine::Shortcuts;
 use crate::ledger::Ledger;
 use crate::phases::{FINISHED, averaged};
-use crate::waiting::QueuePair;
+use crate::queue_pair::QueuePair;
+use crate::rates::Rates;
 
 /// A pattern in flight.
 #[derive(Clone, Copy, Debug)]

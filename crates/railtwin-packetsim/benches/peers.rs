@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use railtwin_engine::choose::{ChosenPaths, Connection, View};
+use railtwin_engine::Connection;
+use railtwin_engine::choose::{ChosenPaths, View};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::packet::{Buffer, Packets, SwitchModel};
 use railtwin_engine::{Case, Engine, PacketCase, PacketLog};

@@ -9,7 +9,8 @@ use railtwin_units::SimTime;
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{CLEARED, Host, Shared, UNHEARD, Word};
+use crate::host::{Host, Shared, Word};
+use crate::host_task::{CLEARED, UNHEARD};
 use crate::network::Speed;
 use crate::packet::{HIGH, Kind, Packet};
 use crate::post::Post;

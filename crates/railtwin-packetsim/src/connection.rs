@@ -1,7 +1,7 @@
 //! A connection between two NICs: which queue pair takes a message, and when the receiver has cleared it.
 use std::collections::VecDeque;
 
-use railtwin_engine::{Case, Posting, choose};
+use railtwin_engine::{Case, Posting};
 
 use crate::agenda::Agenda;
 use crate::clearing::Clearing;
@@ -58,9 +58,9 @@ pub struct Connection {
 /// Parts of a message by connection, each on a queue pair of its own: one for each queue pair where messages are split,
 /// else one for each port of the NIC, which NCCL joins to one device and sends over at once (`NCCL_IB_MERGE_NICS`). Under
 /// a dynamic split, and where no library runs the job, a message is on one queue pair.
-pub fn parts_of_messages(case: &Case, connections: &[choose::Connection]) -> Vec<u32> {
+pub fn parts_of_messages(case: &Case, connections: &[railtwin_engine::Connection]) -> Vec<u32> {
     let routing = &case.routing;
-    let parts = |one: &choose::Connection| {
+    let parts = |one: &railtwin_engine::Connection| {
         if routing.is_dynamic() {
             return 1;
         }

@@ -7,36 +7,7 @@ use railtwin_workload::Work;
 
 use crate::congestion::Control;
 use crate::device::{Device, DeviceState};
-use crate::histogram::Histogram;
 use crate::host::Shared;
-use crate::packet::{Kind, Packet};
-
-/// What devices of one thread count together.
-#[derive(Debug, Default)]
-pub struct Tally {
-    /// Times from data to its acknowledgement.
-    pub round_trip: Histogram,
-    /// When something of a queue pair was last lost to a dead cable or for want of a route, by queue pair.
-    pub lost: BTreeMap<u32, u64>,
-}
-
-impl Tally {
-    /// A packet goes nowhere.
-    pub fn lose(&mut self, now: u64, packet: &Packet) {
-        if !matches!(packet.kind, Kind::Probe | Kind::Echo | Kind::Pause | Kind::Resume | Kind::Freed) {
-            self.lost.insert(packet.queue_pair, now);
-        }
-    }
-
-    /// Adds what another thread counted.
-    pub fn merge(&mut self, other: &Self) {
-        self.round_trip.merge(&other.round_trip);
-        for (&queue_pair, &at) in &other.lost {
-            let last = self.lost.entry(queue_pair).or_insert(at);
-            *last = at.max(*last);
-        }
-    }
-}
 
 /// The stalls of queue pairs that had heard nothing since a time when the processes of their job were ended: of those of
 /// which something was lost meanwhile.

@@ -1,8 +1,8 @@
 //! Levels: the priorities of a run, the lowest first. Each has queues, pause frames and buffer of its own.
 use std::collections::BTreeSet;
 
+use railtwin_engine::Connection;
 use railtwin_engine::WorkGraph;
-use railtwin_engine::choose::Connection;
 
 /// The priorities of jobs, epoch by epoch of the routes.
 #[derive(Debug, Default)]

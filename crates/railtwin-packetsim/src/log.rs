@@ -18,36 +18,12 @@ use crate::host::{FlowEnd, Host, Shared, Word};
 use crate::ports::Port;
 use crate::program::{Way, leg_bytes};
 use crate::run::Done;
+use crate::switch::Switch;
 use crate::told::Receipts;
 
 /// The log of a run.
 pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done<C>) -> RunLog {
     let case = shared.network.case;
-    let fabric = &*case.fabric;
-    let mut log = RunLog { events: done.events, ..RunLog::default() };
-    let links = fabric.link_count();
-    let mut packets = PacketLog {
-        counts: PacketCounts { packet_hops: done.packet_hops, ..PacketCounts::default() },
-        links: LinkPackets {
-            late_bytes: vec![0; links],
-            pause_frames: vec![0; links],
-            pause_renewals: vec![0; links],
-            resume_frames: vec![0; links],
-            paused_ps: vec![0; links],
-            queue_bytes_max: vec![0; links],
-            queue_byte_seconds: vec![0.0; links],
-            dropped: vec![0; links],
-            cnps: vec![0; links],
-        },
-        buffer_bytes_max: vec![0; fabric.switches().len()],
-        sample: shared.packets.samples.unwrap_or(SimTime::ZERO),
-        ..PacketLog::default()
-    };
-    log.link_bytes = vec![0.0; links];
-    log.times = OperationTimes {
-        start: vec![SimTime::NEVER; case.work.operations],
-        end: vec![SimTime::NEVER; case.work.operations],
-    };
     let accounts = done.closed.as_ref().map(|closed| closed.by_link(&shared.network));
     let counted = Counted { end: done.end, closed: done.closed.as_ref().map(|closed| closed.at), accounts };
     let mut records = case.packets.records.map(|every| PacketRecords {
@@ -56,15 +32,9 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
         ..PacketRecords::default()
     });
     let mut receipts = Receipts::default();
-    let mut clearance = Histogram::default();
-    let (mut starts, mut ends) = (Vec::new(), Vec::new());
-    // Waits that no timer told of.
-    let mut short = Vec::new();
-    let mut silent = Vec::new();
-    let mut unfinished = vec![false; case.work.operations];
-    let mut began = vec![false; case.work.operations];
+    let mut gathered = Gathered::new(shared, done.events, done.packet_hops);
     for device in &mut done.devices {
-        packets.samples.append(&mut device.samples);
+        gathered.packets.samples.append(&mut device.samples);
         if let Some(records) = &mut records {
             records.ports.append(&mut device.readings.ports);
             records.buffers.append(&mut device.readings.buffers);
@@ -73,56 +43,12 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
             }
         }
         match &mut device.kind {
-            DeviceState::Host(host) => {
-                for port in &mut host.ports {
-                    note(&mut port.port, &counted, shared, &mut packets, &mut log);
-                }
-                count(&mut packets.counts, &host.counts);
-                clearance.merge(&host.counts.clearance_wait);
-                starts.append(&mut host.flow_starts);
-                ends.append(&mut host.flow_ends);
-                absent(shared, host, &mut unfinished);
-                for (&operation, &(start, end)) in host.times() {
-                    let (row, start) = (operation as usize, SimTime::from_ps(start));
-                    began[row] = true;
-                    log.times.start[row] = log.times.start[row].min(start);
-                    if end == u64::MAX {
-                        unfinished[row] |= !host.only_sends(operation);
-                    } else {
-                        let end = SimTime::from_ps(end);
-                        let known = log.times.end[row];
-                        log.times.end[row] = if known == SimTime::NEVER { end } else { known.max(end) };
-                    }
-                }
-                for &(at, word) in &host.words {
-                    match word {
-                        Word::Incident(kind) => {
-                            log.incidents.push(Incident { at: SimTime::from_ps(at), kind })
-                        }
-                        Word::Waited(job, since) => {
-                            let turn = |at, kind| Incident { at: SimTime::from_ps(at), kind };
-                            short.push(turn(since, IncidentKind::Stalled(job)));
-                            short.push(turn(at, IncidentKind::Resumed(job)));
-                        }
-                        Word::Silent(queue_pair, since) => silent.push((queue_pair, since)),
-                        Word::Ended(..) | Word::Left(_) | Word::Surveyed(_) => {}
-                    }
-                }
-            }
-            DeviceState::Switch(switch) => {
-                for port in &mut switch.ports {
-                    note(port, &counted, shared, &mut packets, &mut log);
-                }
-                packets.counts.marked += switch.marker.marked;
-                packets.counts.trimmed += switch.trimmed;
-                packets.buffer_bytes_max[switch.row as usize] = switch.buffer.used_max;
-                if let Some(at) = switch.alarmed {
-                    let kind = IncidentKind::Filled(switch.row);
-                    log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
-                }
-            }
+            DeviceState::Host(host) => gathered.add_host(host, &counted, shared),
+            DeviceState::Switch(switch) => gathered.add_switch(switch, &counted, shared),
         }
     }
+    let Gathered { mut log, mut packets, unfinished, began, mut short, silent, clearance, starts, ends } =
+        gathered;
     for (operation, (&unfinished, &began)) in unfinished.iter().zip(&began).enumerate() {
         if unfinished || !began {
             log.times.end[operation] = SimTime::NEVER;
@@ -166,6 +92,115 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     packets.records = records;
     log.packets = Some(Box::new(packets));
     log
+}
+
+/// What devices counted, as far as it is gathered.
+struct Gathered {
+    log: RunLog,
+    packets: PacketLog,
+    /// By operation: whether a host has not ended it, and whether any began it.
+    unfinished: Vec<bool>,
+    began: Vec<bool>,
+    /// Waits that no timer told of.
+    short: Vec<Incident>,
+    silent: Vec<(u32, u64)>,
+    clearance: Histogram,
+    starts: Vec<FlowEnd>,
+    ends: Vec<FlowEnd>,
+}
+
+impl Gathered {
+    fn new(shared: &Shared<'_>, events: u64, packet_hops: u64) -> Self {
+        let case = shared.network.case;
+        let fabric = &*case.fabric;
+        let links = fabric.link_count();
+        let operations = case.work.operations;
+        let log = RunLog {
+            events,
+            link_bytes: vec![0.0; links],
+            times: OperationTimes {
+                start: vec![SimTime::NEVER; operations],
+                end: vec![SimTime::NEVER; operations],
+            },
+            ..RunLog::default()
+        };
+        let packets = PacketLog {
+            counts: PacketCounts { packet_hops, ..PacketCounts::default() },
+            links: LinkPackets {
+                late_bytes: vec![0; links],
+                pause_frames: vec![0; links],
+                pause_renewals: vec![0; links],
+                resume_frames: vec![0; links],
+                paused_ps: vec![0; links],
+                queue_bytes_max: vec![0; links],
+                queue_byte_seconds: vec![0.0; links],
+                dropped: vec![0; links],
+                cnps: vec![0; links],
+            },
+            buffer_bytes_max: vec![0; fabric.switches().len()],
+            sample: shared.packets.samples.unwrap_or(SimTime::ZERO),
+            ..PacketLog::default()
+        };
+        Self {
+            log,
+            packets,
+            unfinished: vec![false; operations],
+            began: vec![false; operations],
+            short: Vec::new(),
+            silent: Vec::new(),
+            clearance: Histogram::default(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    fn add_host<C: Control>(&mut self, host: &mut Host<C>, counted: &Counted, shared: &Shared<'_>) {
+        for port in &mut host.ports {
+            note(&mut port.port, counted, shared, &mut self.packets, &mut self.log);
+        }
+        count(&mut self.packets.counts, &host.counts);
+        self.clearance.merge(&host.counts.clearance_wait);
+        self.starts.append(&mut host.flow_starts);
+        self.ends.append(&mut host.flow_ends);
+        absent(shared, host, &mut self.unfinished);
+        for (&operation, &(start, end)) in host.times() {
+            let (row, start) = (operation as usize, SimTime::from_ps(start));
+            self.began[row] = true;
+            self.log.times.start[row] = self.log.times.start[row].min(start);
+            if end == u64::MAX {
+                self.unfinished[row] |= !host.only_sends(operation);
+            } else {
+                let end = SimTime::from_ps(end);
+                let known = self.log.times.end[row];
+                self.log.times.end[row] = if known == SimTime::NEVER { end } else { known.max(end) };
+            }
+        }
+        for &(at, word) in &host.words {
+            match word {
+                Word::Incident(kind) => self.log.incidents.push(Incident { at: SimTime::from_ps(at), kind }),
+                Word::Waited(job, since) => {
+                    let turn = |at, kind| Incident { at: SimTime::from_ps(at), kind };
+                    self.short.push(turn(since, IncidentKind::Stalled(job)));
+                    self.short.push(turn(at, IncidentKind::Resumed(job)));
+                }
+                Word::Silent(queue_pair, since) => self.silent.push((queue_pair, since)),
+                Word::Ended(..) | Word::Left(_) | Word::Surveyed(_) => {}
+            }
+        }
+    }
+
+    fn add_switch(&mut self, switch: &mut Switch, counted: &Counted, shared: &Shared<'_>) {
+        for port in &mut switch.ports {
+            note(port, counted, shared, &mut self.packets, &mut self.log);
+        }
+        self.packets.counts.marked += switch.marker.marked;
+        self.packets.counts.trimmed += switch.trimmed;
+        self.packets.buffer_bytes_max[switch.row as usize] = switch.buffer.used_max;
+        if let Some(at) = switch.alarmed {
+            let kind = IncidentKind::Filled(switch.row);
+            self.log.incidents.push(Incident { at: SimTime::from_ps(at), kind });
+        }
+    }
 }
 
 /// Operations that never ended, without those of jobs that went on until their processes were ended.

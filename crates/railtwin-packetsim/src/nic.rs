@@ -13,7 +13,8 @@ use railtwin_units::SimTime;
 
 use crate::agenda::{Agenda, NEVER};
 use crate::congestion::{Control, Feedback};
-use crate::host::{DELIVER, Host, Shared, TIMER, WAKE, Word};
+use crate::host::{Host, Shared, Word};
+use crate::host_task::{DELIVER, TIMER, WAKE};
 use crate::network::Speed;
 use crate::packet::{BACK, HIGH, Kind, LAST, MARKED, Packet, STAMP};
 use crate::ports::Port;

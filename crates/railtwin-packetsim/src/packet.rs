@@ -1,6 +1,6 @@
 //! What travels over links, in half a cache line.
-use crate::cut_off::Tally;
-use crate::world::Freight;
+use crate::freight::Freight;
+use crate::tally::Tally;
 
 /// No route written in the packet: switches choose.
 pub const BY_SWITCH: u32 = (1 << LEVEL) - 1;
@@ -114,6 +114,15 @@ impl Packet {
     /// Stop, or go on, on some levels.
     pub fn pausing(kind: Kind, port: u16, levels: u8) -> Self {
         Self { port, item: u32::from(levels), ..Self::new(kind) }
+    }
+
+    /// The queue pair that has to send again when the packet is lost; none where it is of none.
+    #[inline]
+    pub const fn lost_by(&self) -> Option<u32> {
+        match self.kind {
+            Kind::Probe | Kind::Echo | Kind::Pause | Kind::Resume | Kind::Freed => None,
+            _ => Some(self.queue_pair),
+        }
     }
 
     /// The level of its priority.

@@ -4,7 +4,7 @@ mod shares;
 use std::collections::VecDeque;
 
 use crate::agenda::{Agenda, NEVER};
-use crate::host::MOVED;
+use crate::host_task::MOVED;
 use crate::inside::{HostLinks, WayInside};
 use crate::network::Speed;
 use crate::worker::Crossing;

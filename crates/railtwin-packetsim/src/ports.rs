@@ -288,7 +288,7 @@ impl Port {
             self.counts.spoiled += u32::from(!self.dead);
             // A bad line is busy with what it spoils; a dead one carries nothing.
             if self.dead {
-                post.mail.tally.lose(now, &packet);
+                post.mail.tally.lose(now, packet.lost_by());
                 self.counts.bytes -= bytes;
                 self.counts.probes -= if is_probe { bytes } else { 0 };
             }

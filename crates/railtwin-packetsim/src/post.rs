@@ -1,9 +1,9 @@
 //! What devices send each other: packets under way, sorted by who receives them.
 use crate::agenda::NEVER;
 use crate::due::Due;
+use crate::freight::Freight;
 use crate::inbox::Inbox;
 use crate::packet::{Arrival, Packet};
-use crate::world::Freight;
 
 /// Packets under way to devices of other threads: number of the device, arrival.
 pub type Parcel<F = Packet> = Vec<(u32, Arrival<F>)>;

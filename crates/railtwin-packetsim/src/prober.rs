@@ -10,7 +10,8 @@ use railtwin_units::SimTime;
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{GIVE_UP, Host, Shared, Word};
+use crate::host::{Host, Shared, Word};
+use crate::host_task::GIVE_UP;
 use crate::network::{Network, Start};
 use crate::packet::{BACK, Kind, MARKED, Packet};
 use crate::post::Post;

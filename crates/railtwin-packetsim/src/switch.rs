@@ -242,7 +242,7 @@ impl Switch {
     #[inline]
     fn forward(&mut self, now: u64, packet: Packet, out: usize, agenda: &mut Agenda, post: &mut Post<'_>) {
         if out == NOWHERE {
-            post.mail.tally.lose(now, &packet);
+            post.mail.tally.lose(now, packet.lost_by());
             self.ports[usize::from(packet.port)].counts.lost += 1;
         } else if self.credits.is_some() {
             self.ask(now, packet, out, agenda, post);

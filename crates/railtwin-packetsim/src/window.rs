@@ -1,7 +1,8 @@
 //! The devices of one thread, and the work of one window of time.
 use crate::agenda::NEVER;
+use crate::freight::Freight;
 use crate::post::{Mail, Post};
-use crate::world::{Freight, World};
+use crate::world::World;
 
 /// Devices whose state is fetched at once: what they need first of it fits the nearest cache.
 const GROUP: usize = 8;

@@ -2,6 +2,7 @@
 mod crossing;
 mod handing_on;
 mod operations;
+mod piece;
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,11 +11,12 @@ use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Cut, Wait, Work};
 
 use crate::agenda::Agenda;
-use crate::host::{BEGIN, QUIT, Shared};
+use crate::host::Shared;
+use crate::host_task::{BEGIN, QUIT};
 use crate::network::Speed;
 use crate::program::{Pieces, Way};
 
-pub(crate) use crossing::Crossing;
+pub(crate) use piece::Crossing;
 
 /// Of a leg before its first operation.
 const WHOLE: Pieces = Pieces { rounds: 1, of_stage: 1 };

@@ -8,17 +8,9 @@ use std::fmt::Debug;
 use std::ops::DerefMut;
 
 use crate::agenda::Agenda;
+use crate::freight::Freight;
 use crate::post::Post;
 use crate::window::Part;
-
-/// What travels between devices.
-pub trait Freight: Copy + Send + Debug {
-    /// What devices of one thread count together of what arrived.
-    type Tally: Default + Send + Debug;
-
-    /// The port at which it arrives.
-    fn port(&self) -> u16;
-}
 
 /// Kinds of devices that are worked off in windows of time.
 pub trait World: Sized + Debug {

@@ -10,11 +10,9 @@ use railtwin_records::seen::{ProbeSeen, Usual};
 use railtwin_records::{Component, Evidence, Finding, Seen, Suspect, Syndrome};
 
 use super::failed_tests::of_failed_tests;
-use super::judges::Verdict;
+use super::judges::Judgement;
 use super::rows::Rows;
 
-/// What a failure says that says nothing.
-const SILENT: &str = "ended without";
 /// Share by which all ways together are worse than their baseline before it is told.
 const ALL: f64 = 0.1;
 
@@ -103,9 +101,9 @@ fn tests_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>)
 
 /// Findings of measurements between hosts, what a reader should know, and how many tests failed. Beside a `baseline`, each
 /// way is compared with itself, and the others with each other.
-pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+pub(super) fn judge(rows: &Rows<'_>) -> Judgement {
     let (findings, notes, failed_tests) = of_pairs(&rows.merged.pairs, rows.ways.as_ref(), &rows.settings);
-    Verdict { findings, notes, failed_tests }
+    Judgement { findings, notes, failed_tests }
 }
 
 /// Findings, notes and the number of tests that failed.
@@ -198,7 +196,7 @@ fn failures(pairs: &[PairProbe]) -> (Vec<Finding>, Vec<String>, usize) {
         let hosts = pair.ends.each_ref().map(|end| end.host.as_str());
         let device = |host: &str| NcclTestDevice { host: host.to_owned(), ..NcclTestDevice::default() };
         let failure = (!pair.failure.is_empty()).then(|| NcclTestFailure {
-            end: if pair.failure.starts_with(SILENT) { NcclTestEnd::CutOff } else { NcclTestEnd::Died },
+            end: if pair.is_cut_off { NcclTestEnd::CutOff } else { NcclTestEnd::Died },
             line: pair.failure.clone(),
             number: 0,
             host: None,

@@ -7,7 +7,7 @@ use railtwin_records::{
     Batch, Directory, Evidence, FaultKind, Finding, NOT_YET, OperationShape, Since, Suspect, Syndrome,
 };
 
-use super::judges::Verdict;
+use super::judges::Judgement;
 use super::rows::Rows;
 use railtwin_formats::telemetry::Times;
 
@@ -26,13 +26,13 @@ fn ends_alike(shape: &OperationShape) -> bool {
 ///
 /// A rank's lack is the median over at least [`Settings::window`] operations of how much shorter it was within, as a share
 /// of its peers' median. It is late when the lack exceeds four times [`Settings::slow_share`] and the peers' spread.
-pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+pub(super) fn judge(rows: &Rows<'_>) -> Judgement {
     if rows.batch.operations.is_empty() || rows.times != Times::Durations {
-        return Verdict::default();
+        return Judgement::default();
     }
     let findings = of_durations(&rows.directory, &rows.batch, &rows.settings);
     let note = "only durations of operations are told: times of entry are compared with nothing";
-    Verdict { findings, notes: vec![note.into()], failed_tests: 0 }
+    Judgement { findings, notes: vec![note.into()], failed_tests: 0 }
 }
 
 /// Findings of durations.

@@ -11,7 +11,7 @@ use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome};
 use railtwin_units::probability::binomial_above;
 
-use super::judges::Verdict;
+use super::judges::Judgement;
 use super::rows::Rows;
 
 /// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
@@ -73,9 +73,9 @@ fn same_host(a: &str, b: &str) -> bool {
 }
 
 /// Findings, what a reader should know, and how many tests failed.
-pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
+pub(super) fn judge(rows: &Rows<'_>) -> Judgement {
     let (findings, notes, failed_tests) = of_failed_tests("nccl-tests", &rows.merged.nccl_tests);
-    Verdict { findings, notes, failed_tests }
+    Judgement { findings, notes, failed_tests }
 }
 
 /// Findings, notes and the number of tests that failed, of a tool.

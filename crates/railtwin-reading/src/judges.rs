@@ -1,6 +1,6 @@
 //! Stage 2: the list of all judges, of streams and of whole files alike.
 //!
-//! A judge looks at a [`View`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
+//! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
 use std::ops::Deref;
 
@@ -15,7 +15,7 @@ use super::rows::Rows;
 use super::{between, compute, durations, failed_tests, flags, logs, ras, slower, streams, tests_between};
 
 /// The rows as judges see them: with all events of logs, and the names behind them.
-pub struct View<'r> {
+pub struct RowsView<'r> {
     rows: &'r Rows<'r>,
     /// Events of all logs, with the file of each.
     pub(super) events: Vec<Said<'r>>,
@@ -23,7 +23,7 @@ pub struct View<'r> {
     pub(super) who: Who<'r>,
 }
 
-impl<'r> View<'r> {
+impl<'r> RowsView<'r> {
     fn of(rows: &'r Rows<'r>) -> Self {
         let events = logs::events(&rows.merged.logs);
         let who = Who::of(&events, &rows.merged.nccl_tests, &rows.as_read);
@@ -31,7 +31,7 @@ impl<'r> View<'r> {
     }
 }
 
-impl<'r> Deref for View<'r> {
+impl<'r> Deref for RowsView<'r> {
     type Target = Rows<'r>;
 
     fn deref(&self) -> &Self::Target {
@@ -41,7 +41,7 @@ impl<'r> Deref for View<'r> {
 
 /// Findings of a judge, with what a reader should know.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct Judgement {
     /// Findings.
     pub findings: Vec<Finding>,
     /// Notes.
@@ -50,13 +50,13 @@ pub struct Verdict {
     pub failed_tests: usize,
 }
 
-impl From<(Vec<Finding>, Vec<String>)> for Verdict {
+impl From<(Vec<Finding>, Vec<String>)> for Judgement {
     fn from((findings, notes): (Vec<Finding>, Vec<String>)) -> Self {
         Self { findings, notes, failed_tests: 0 }
     }
 }
 
-impl From<Vec<Finding>> for Verdict {
+impl From<Vec<Finding>> for Judgement {
     fn from(findings: Vec<Finding>) -> Self {
         Self { findings, ..Self::default() }
     }
@@ -95,22 +95,22 @@ pub struct Judge {
     /// The names in its findings.
     pub names: NamesOf,
     /// Looks at the rows.
-    pub judge: fn(&View<'_>) -> Verdict,
+    pub judge: fn(&RowsView<'_>) -> Judgement,
 }
 
-const fn of_job(name: &'static str, judge: fn(&View<'_>) -> Verdict) -> Judge {
+const fn of_job(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Job, names: NamesOf::Directory, judge }
 }
 
-const fn of_files(name: &'static str, judge: fn(&View<'_>) -> Verdict) -> Judge {
+const fn of_files(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Job, names: NamesOf::Files, judge }
 }
 
-const fn of_tests(name: &'static str, judge: fn(&View<'_>) -> Verdict) -> Judge {
+const fn of_tests(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Test, names: NamesOf::Tests, judge }
 }
 
-const fn of_rest(name: &'static str, judge: fn(&View<'_>) -> Verdict) -> Judge {
+const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Rest, names: NamesOf::Directory, judge }
 }
 
@@ -157,8 +157,8 @@ pub(super) struct Judged {
 
 /// Asks all judges, side by side; the order of what they say is that of the list.
 pub(super) fn judge(rows: &Rows<'_>, mut names: Option<&mut Names>) -> Judged {
-    let view = View::of(rows);
-    let verdicts: Vec<Verdict> = JUDGES.par_iter().map(|judge| (judge.judge)(&view)).collect();
+    let view = RowsView::of(rows);
+    let verdicts: Vec<Judgement> = JUDGES.par_iter().map(|judge| (judge.judge)(&view)).collect();
     let mut judged = Judged::default();
     for (judge, mut verdict) in JUDGES.iter().zip(verdicts) {
         let is_translated = match judge.names {
@@ -184,7 +184,7 @@ pub(super) fn judge(rows: &Rows<'_>, mut names: Option<&mut Names>) -> Judged {
 }
 
 /// Cables that lead elsewhere than planned.
-fn wiring(rows: &View<'_>) -> Verdict {
+fn wiring(rows: &RowsView<'_>) -> Judgement {
     let plan = rows.site.and_then(|site| site.plan.as_ref());
     let mut wiring = wiring_of(&rows.directory.neighbors, plan);
     // In a run a detector sees them, at the moment at which they show.
@@ -195,9 +195,9 @@ fn wiring(rows: &View<'_>) -> Verdict {
 }
 
 /// Ranks that dumps prove to hold the others up.
-fn dumps(rows: &View<'_>) -> Verdict {
-    let Some(dumps) = &rows.dumps else { return Verdict::default() };
-    let mut verdict = Verdict::from(findings_of_dumps(dumps, rows.job));
+fn dumps(rows: &RowsView<'_>) -> Judgement {
+    let Some(dumps) = &rows.dumps else { return Judgement::default() };
+    let mut verdict = Judgement::from(findings_of_dumps(dumps, rows.job));
     let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
     verdict.notes.extend(super::flight::unsure_note(&unsure.copied().collect()));
     verdict.notes.extend(super::flight::by_name_note(&rows.merged.flight_recorder));
@@ -205,16 +205,16 @@ fn dumps(rows: &View<'_>) -> Verdict {
 }
 
 /// Ranks that lines of a watchdog show to hold the others up; dumps tell more.
-fn watchdog(rows: &View<'_>) -> Verdict {
+fn watchdog(rows: &RowsView<'_>) -> Judgement {
     match rows.dumps {
-        Some(_) => Verdict::default(),
+        Some(_) => Judgement::default(),
         None => logs::of_states(&rows.merged.logs, rows.job).into(),
     }
 }
 
 /// Traces that hold all operations of a job, replayed.
-fn replay(rows: &View<'_>) -> Verdict {
-    let mut verdict = Verdict::default();
+fn replay(rows: &RowsView<'_>) -> Judgement {
+    let mut verdict = Judgement::default();
     for replay in &rows.replays {
         let (findings, notes) = replay.judge(rows.job, &rows.settings);
         verdict.findings.extend(findings);

@@ -3,7 +3,7 @@
 //! Four stages, each a type:
 //!
 //! 1. read: [`Inputs`], files and folders of any format, or one run folder; [`Rows`], with names and places of the [`Site`].
-//! 2. judge: [`judges::JUDGES`], one list for streams and whole files; each gives a [`judges::Verdict`].
+//! 2. judge: [`judges::JUDGES`], one list for streams and whole files; each gives a [`judges::Judgement`].
 //! 3. join: findings of the same fault become one, ranked, with actions and sources.
 //! 4. answer: [`Diagnosed`]; [`answer`] has it on one screen, [`words`] in a first line.
 pub mod answer;
@@ -50,8 +50,8 @@ use railtwin_records::{
 pub use inputs::{Inputs, Unread};
 pub use rows::Rows;
 pub use site::{ScenarioText, Site};
-pub use slow_job::Replay;
-pub use sources::{Source, Sources};
+pub use slow_job::JobReplay;
+pub use sources::{SourcePlace, Sources};
 
 pub use error::Error;
 
@@ -92,7 +92,7 @@ pub struct Diagnosed {
     /// The engine of the run that the records are of; none for files of a cluster.
     pub engine: Option<String>,
     /// Traces that hold all operations of a job's steps, ready to be replayed with ideal ones.
-    pub replays: Vec<Replay>,
+    pub replays: Vec<JobReplay>,
     /// Dumps of a Flight Recorder, where there are any.
     pub dumps: Option<Dumps>,
     /// Where the evidence of each finding stands, line by line.

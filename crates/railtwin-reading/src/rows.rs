@@ -11,7 +11,7 @@ use railtwin_records::{Batch, Directory, Observation};
 use super::between::Ways;
 use super::inputs::{Inputs, Unread, single_readings};
 use super::names::Names;
-use super::{Replay, Site, flight, logs, neighbors, on_fabric, ras};
+use super::{JobReplay, Site, flight, logs, neighbors, on_fabric, ras};
 use crate::error::Error;
 
 /// What was read, in the form that judges take.
@@ -46,7 +46,7 @@ pub struct Rows<'a> {
     /// Dumps of a Flight Recorder, where there are any.
     pub dumps: Option<Dumps>,
     /// Traces that hold all operations of a job's steps.
-    pub replays: Vec<Replay>,
+    pub replays: Vec<JobReplay>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// Whether an operation has no end.
@@ -109,7 +109,7 @@ pub(super) fn rows_of<'a>(
         ways: inputs.ways,
         later_ras: inputs.later_ras,
         dumps,
-        replays: inputs.work.into_iter().map(|(file, work)| Replay::of(file, &work)).collect(),
+        replays: inputs.work.into_iter().map(|(file, work)| JobReplay::of(file, &work)).collect(),
         unread: inputs.unread,
         has_open,
     };

@@ -23,7 +23,7 @@ const DEAR: f64 = 0.05;
 
 /// A trace, ready to be replayed.
 #[derive(Debug)]
-pub struct Replay {
+pub struct JobReplay {
     /// The file.
     pub file: String,
     /// Operations of the trace.
@@ -62,7 +62,7 @@ pub fn work_of(kinds: Vec<String>, operations: &[MegatronOperation]) -> Work {
     Work { kinds, operations: operations.iter().map(operation).collect() }
 }
 
-impl Replay {
+impl JobReplay {
     /// Finds out what waits for what in a trace.
     pub fn of(file: String, work: &Work) -> Self {
         Self { file, operations: work.operations.len(), graph: Graph::of(work) }

@@ -6,13 +6,13 @@ use railtwin_formats::telemetry::{Note, Times};
 use railtwin_records::observation::OBSERVED;
 use railtwin_records::{Batch, Observation};
 
-use super::judges::Verdict;
+use super::judges::Judgement;
 use super::rows::Rows;
 use super::windows;
 
 /// Findings of all detectors that the rows suffice for.
-pub(super) fn judge(rows: &Rows<'_>) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(super) fn judge(rows: &Rows<'_>) -> Judgement {
+    let mut verdict = Judgement::default();
     let mut diagnosis = Diagnosis::with(rows.settings, detectors(rows));
     let stream = match &rows.observation {
         Some(observation) => {

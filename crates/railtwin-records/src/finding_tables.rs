@@ -1,6 +1,7 @@
 //! Findings, actions and ground truth as tables of a run folder.
+use crate::component::Component;
 use crate::fault::Truth;
-use crate::finding::{Action, Component, Cost, Finding, Suspect};
+use crate::finding::{Action, Cost, Finding, Suspect};
 use crate::seen::Evidence;
 use crate::table::{Column, Table};
 

@@ -11,6 +11,7 @@
 //! let table = Table::new("steps", vec![Column::u64("step", vec![0]), Column::u64("duration_ps", vec![12])]);
 //! assert_eq!(table.rows(), 1);
 //! ```
+pub mod component;
 pub mod directory;
 pub mod fault;
 pub mod finding;
@@ -23,11 +24,12 @@ pub mod telemetry;
 pub mod telemetry_read;
 pub mod telemetry_tables;
 
+pub use component::Component;
 pub use directory::{
     CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
 };
 pub use fault::{FaultCause, FaultKind, Truth};
-pub use finding::{Action, ActionKind, Component, Cost, Finding, Since, Suspect, Syndrome};
+pub use finding::{Action, ActionKind, Cost, Finding, Since, Suspect, Syndrome};
 pub use observation::Observation;
 pub use seen::{Evidence, Seen, SourceLine};
 pub use table::{Column, ColumnData, Table};

@@ -1,10 +1,10 @@
 //! From tables of a run folder back to telemetry.
 use std::collections::BTreeMap;
 
+use crate::component::Component;
 use crate::directory::{
     CommunicatorInfo, Directory, EntityInfo, FlowInfo, HostInfo, NeighborInfo, OperationShape, RankInfo,
 };
-use crate::finding::Component;
 use crate::table::{ColumnData, Table};
 use crate::telemetry::{Batch, Counter, NOT_YET};
 use crate::telemetry_tables::UNKNOWN;
@@ -112,35 +112,58 @@ fn code<K: Ord + Clone, T>(
 /// [`BadTable`] naming table, row and value of what cannot be.
 pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
     let table = |name: &str| tables.iter().find(|table| table.name == name).map(|table| Reader { table });
-    let mut directory = Directory::default();
-    let mut batch = Batch::default();
-    let mut jobs = BTreeMap::new();
-    if let Some(ranks) = table("ranks") {
+    let mut telemetry = Telemetry::default();
+    table("ranks").map_or(Ok(()), |table| telemetry.read_ranks(table))?;
+    table("communicators").map_or(Ok(()), |table| telemetry.read_communicators(table))?;
+    table("queue_pairs").map_or(Ok(()), |table| telemetry.read_queue_pairs(table))?;
+    table("rank_operations").map_or(Ok(()), |table| telemetry.read_rank_operations(table))?;
+    table("messages").map_or(Ok(()), |table| telemetry.read_messages(table))?;
+    table("counters").map_or(Ok(()), |table| telemetry.read_counters(table))?;
+    table("probes").map_or(Ok(()), |table| telemetry.read_probes(table))?;
+    table("neighbors").map_or(Ok(()), |table| telemetry.read_neighbors(table))?;
+    Ok((telemetry.directory, telemetry.batch))
+}
+
+/// Telemetry as far as it has been read.
+#[derive(Default)]
+struct Telemetry<'t> {
+    directory: Directory,
+    batch: Batch,
+    /// Number of each job, by name.
+    jobs: BTreeMap<&'t str, u32>,
+}
+
+impl<'t> Telemetry<'t> {
+    /// Ranks with their hosts and jobs.
+    fn read_ranks(&mut self, ranks: Reader<'t>) -> Result<(), BadTable> {
         let (mut hosts, names) = (BTreeMap::new(), ranks.text("host")?);
         let (job, rank, gpu, nic) =
             (ranks.text("job")?, ranks.u32("rank")?, ranks.u32("gpu")?, ranks.u32("nic")?);
         for row in 0..rank.len() {
-            let host = code(&mut hosts, &mut directory.hosts, names[row], || HostInfo {
+            let host = code(&mut hosts, &mut self.directory.hosts, names[row], || HostInfo {
                 name: names[row].to_owned(),
             });
-            let job = code(&mut jobs, &mut directory.jobs, job[row], || job[row].to_owned());
-            directory.ranks.push(RankInfo { job, rank: rank[row], host, gpu: gpu[row], nic: nic[row] });
+            let job = code(&mut self.jobs, &mut self.directory.jobs, job[row], || job[row].to_owned());
+            self.directory.ranks.push(RankInfo { job, rank: rank[row], host, gpu: gpu[row], nic: nic[row] });
         }
+        Ok(())
     }
-    let count = directory.ranks.len();
-    if let Some(communicators) = table("communicators") {
+
+    /// Communicators; their ranks are rows of the table of ranks.
+    fn read_communicators(&mut self, communicators: Reader<'t>) -> Result<(), BadTable> {
+        let count = self.directory.ranks.len();
         let number = communicators.u32("communicator")?;
         let (job, name, axis) =
             (communicators.text("job")?, communicators.text("name")?, communicators.text("axis")?);
         let rank = communicators.rows("rank_row", count, "ranks")?;
         for row in 0..rank.len() {
-            if number[row] as usize == directory.communicators.len() {
-                let job = code(&mut jobs, &mut directory.jobs, job[row], || job[row].to_owned());
+            if number[row] as usize == self.directory.communicators.len() {
+                let job = code(&mut self.jobs, &mut self.directory.jobs, job[row], || job[row].to_owned());
                 let (name, axis) = (name[row].to_owned(), axis[row].to_owned());
-                directory.communicators.push(CommunicatorInfo { job, name, axis, ranks: Vec::new() });
+                self.directory.communicators.push(CommunicatorInfo { job, name, axis, ranks: Vec::new() });
             }
-            let numbered = number[row] as usize + 1 == directory.communicators.len();
-            let Some(last) = directory.communicators.last_mut().filter(|_| numbered) else {
+            let numbered = number[row] as usize + 1 == self.directory.communicators.len();
+            let Some(last) = self.directory.communicators.last_mut().filter(|_| numbered) else {
                 let message = format!(
                     "communicator is {}: they are numbered from 0 on, the rows of each together",
                     number[row]
@@ -149,8 +172,12 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
             };
             last.ranks.push(rank[row]);
         }
+        Ok(())
     }
-    if let Some(pairs) = table("queue_pairs") {
+
+    /// Queue pairs with the links of their paths.
+    fn read_queue_pairs(&mut self, pairs: Reader<'t>) -> Result<(), BadTable> {
+        let count = self.directory.ranks.len();
         let source = pairs.rows("source_rank_row", count, "ranks")?;
         let target = pairs.rows("target_rank_row", count, "ranks")?;
         let (source_nic, target_nic) = (pairs.text("source_nic")?, pairs.text("target_nic")?);
@@ -162,7 +189,7 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
             let links = links.map_err(|_| {
                 pairs.bad(row, format!("links are {:?}: numbers with spaces between are needed", paths[row]))
             })?;
-            directory.flows.push(FlowInfo {
+            self.directory.flows.push(FlowInfo {
                 source: source[row],
                 target: target[row],
                 source_nic: source_nic[row].to_owned(),
@@ -173,9 +200,13 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
                 links,
             });
         }
+        Ok(())
     }
-    let communicators = directory.communicators.len();
-    if let Some(operations) = table("rank_operations") {
+
+    /// Operations of ranks.
+    fn read_rank_operations(&mut self, operations: Reader<'t>) -> Result<(), BadTable> {
+        let count = self.directory.ranks.len();
+        let communicators = self.directory.communicators.len();
         let mut shapes = BTreeMap::new();
         let communicator = operations.rows("communicator", communicators, "communicators")?;
         let rank = operations.rows("rank_row", count, "ranks")?;
@@ -185,7 +216,7 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
         let (enter, end) = (operations.u64("enter_ns")?, operations.u64("end_ns")?);
         for row in 0..rank.len() {
             let key = (kind[row], algorithm[row], data_type[row], bytes[row]);
-            let shape = code(&mut shapes, &mut directory.shapes, key, || OperationShape {
+            let shape = code(&mut shapes, &mut self.directory.shapes, key, || OperationShape {
                 kind: kind[row].to_owned(),
                 algorithm: algorithm[row].to_owned(),
                 data_type: data_type[row].to_owned(),
@@ -196,20 +227,32 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
                     operations.bad(row, format!("it ends at {} ns, before {} ns", end[row], enter[row]))
                 );
             }
-            batch.operations.push(communicator[row], rank[row], sequence[row], shape, enter[row], end[row]);
-            batch.until_ns = batch.until_ns.max(if end[row] == NOT_YET { enter[row] } else { end[row] });
+            self.batch.operations.push(
+                communicator[row],
+                rank[row],
+                sequence[row],
+                shape,
+                enter[row],
+                end[row],
+            );
+            self.batch.until_ns =
+                self.batch.until_ns.max(if end[row] == NOT_YET { enter[row] } else { end[row] });
         }
+        Ok(())
     }
-    if let Some(messages) = table("messages") {
+
+    /// Messages of queue pairs.
+    fn read_messages(&mut self, messages: Reader<'t>) -> Result<(), BadTable> {
+        let communicators = self.directory.communicators.len();
         let communicator = messages.rows("communicator", communicators, "communicators")?;
-        let flow = messages.rows("queue_pair_row", directory.flows.len(), "queue pairs")?;
+        let flow = messages.rows("queue_pair_row", self.directory.flows.len(), "queue pairs")?;
         let [sequence, channel, stage, stages, sent, first] =
             ["sequence", "channel", "stage", "stages", "messages", "first_wait_stage"]
                 .map(|name| messages.u32(name));
         let [bytes, network, data, credit, receive] =
             ["bytes", "network_ns", "data_wait_ns", "credit_wait_ns", "receive_wait_ns"]
                 .map(|name| messages.u64(name));
-        let into = &mut batch.messages;
+        let into = &mut self.batch.messages;
         into.communicator = communicator.to_vec();
         into.flow = flow.to_vec();
         into.sequence = sequence?.to_vec();
@@ -223,8 +266,11 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
         into.data_wait_ns = data?.to_vec();
         into.credit_wait_ns = credit?.to_vec();
         into.receive_wait_ns = receive?.to_vec();
+        Ok(())
     }
-    if let Some(counters) = table("counters") {
+
+    /// Readings of counters.
+    fn read_counters(&mut self, counters: Reader<'t>) -> Result<(), BadTable> {
         let mut entities = BTreeMap::new();
         let (time, value) = (counters.u64("time_ns")?, counters.f64("value")?);
         let (kind, name, counter) =
@@ -243,34 +289,40 @@ pub fn read(tables: &[Table]) -> Result<(Directory, Batch), BadTable> {
                     )
                 })?;
             let key = (kind[row], name[row], link[row]);
-            let entity = code(&mut entities, &mut directory.entities, key, || EntityInfo {
+            let entity = code(&mut entities, &mut self.directory.entities, key, || EntityInfo {
                 component,
                 device: known(device[row]),
                 link: known(link[row]),
             });
-            batch.counters.push(time[row], entity, counter, value[row]);
-            batch.until_ns = batch.until_ns.max(time[row]);
+            self.batch.counters.push(time[row], entity, counter, value[row]);
+            self.batch.until_ns = self.batch.until_ns.max(time[row]);
         }
+        Ok(())
     }
-    if let Some(probes) = table("probes") {
-        let flow = probes.rows("queue_pair_row", directory.flows.len(), "queue pairs")?;
+
+    /// Probes over queue pairs.
+    fn read_probes(&mut self, probes: Reader<'t>) -> Result<(), BadTable> {
+        let flow = probes.rows("queue_pair_row", self.directory.flows.len(), "queue pairs")?;
         let (time, loaded, sent) = (probes.u64("time_ns")?, probes.u32("loaded")?, probes.u32("sent")?);
         let (lost, delay, rate) = (probes.u32("lost")?, probes.u64("delay_ns")?, probes.f64("bits_per_s")?);
         for row in 0..flow.len() {
             let loaded = loaded[row] != 0;
-            batch.probes.push(time[row], flow[row], loaded, sent[row], lost[row], delay[row], rate[row]);
-            batch.until_ns = batch.until_ns.max(time[row]);
+            self.batch.probes.push(time[row], flow[row], loaded, sent[row], lost[row], delay[row], rate[row]);
+            self.batch.until_ns = self.batch.until_ns.max(time[row]);
         }
+        Ok(())
     }
-    if let Some(neighbors) = table("neighbors") {
+
+    /// Neighbors of ports.
+    fn read_neighbors(&mut self, neighbors: Reader<'t>) -> Result<(), BadTable> {
         let (port, neighbor) = (neighbors.text("port")?, neighbors.text("neighbor")?);
         let far = neighbors.text("neighbor_port")?;
         for row in 0..port.len() {
             let [port, neighbor, neighbor_port] = [port[row], neighbor[row], far[row]].map(str::to_owned);
-            directory.neighbors.push(NeighborInfo { port, neighbor, neighbor_port });
+            self.directory.neighbors.push(NeighborInfo { port, neighbor, neighbor_port });
         }
+        Ok(())
     }
-    Ok((directory, batch))
 }
 
 #[cfg(test)]

@@ -14,13 +14,11 @@ use crate::section::steering::rules::trouble_of_steering;
 use crate::section::storage::troubles_of_storage;
 use crate::section::telemetry::rules::trouble_of_telemetry;
 use crate::tree::{Node, steps};
-
-/// A message and its hint.
-pub(crate) type Trouble = (String, &'static str);
+use crate::violation::Violation;
 
 /// Checks a scenario whose values are each right.
 pub(crate) fn check_whole(text: &str, tree: &Node, scenario: &Scenario, problems: &mut Vec<Problem>) {
-    let mut report = |path: String, (message, hint): Trouble| {
+    let mut report = |path: String, (message, hint): Violation| {
         let span = tree.span_near(&steps(&path));
         problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
     };

@@ -6,7 +6,7 @@ use railtwin_units::keys::{Keyed, Kind, Table, joined, key};
 use railtwin_units::{Bytes, QuantityError, Rate, SimTime};
 use serde::{Deserialize, Serialize};
 
-use crate::consistency::Trouble;
+use crate::violation::Violation;
 
 railtwin_units::section! {
     /// What a figure is expected to be. Conditions (`when`) are gone: they hold for a sweep and are settled when it is
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Amount {
 }
 
 /// What is wrong with the bounds of a figure, and the key.
-pub(crate) fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Trouble)> {
+pub(crate) fn trouble_of_bounds(bounds: &Bounds) -> Option<(&'static str, Violation)> {
     let Some(first) = bounds.amounts().next() else {
         let message = "the figure has no bound".to_owned();
         return Some(("at_least", (message, "write at_least, at_most or equals")));

@@ -36,6 +36,7 @@ mod consistency;
 mod error;
 mod expect;
 mod json_schema;
+mod listed;
 mod parse;
 mod reference;
 mod remarks;
@@ -48,6 +49,7 @@ mod suggest;
 mod sweep;
 mod tree;
 mod unread;
+mod violation;
 
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};

@@ -5,9 +5,10 @@ use railtwin_units::keys::{Key, Kind, Reader, Table};
 use railtwin_units::{Bytes, Rate, SimTime};
 use toml::Value;
 
+use crate::Scenario;
+use crate::listed::listed;
 use crate::scenario::EngineName;
 use crate::scenario::SCENARIO;
-use crate::{Scenario, remarks::listed};
 
 /// Keys of packets that counters of `[telemetry]` go by.
 const COUNTED: [&str; 3] = ["packet.control", "packet.congestion_control", "packet.nic.cnp_interval"];

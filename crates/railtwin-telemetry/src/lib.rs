@@ -37,6 +37,7 @@ pub mod probes;
 mod ranks;
 pub mod replay;
 mod schedule;
+mod settings;
 mod waits;
 mod who;
 
@@ -46,4 +47,5 @@ pub use error::TelemetryError;
 pub use jitter::Jitter;
 pub use network::Collision;
 pub use packets::PacketTelemetry;
-pub use replay::{Progress, Replay, Settings};
+pub use replay::{Progress, Replay};
+pub use settings::Settings;

@@ -5,7 +5,7 @@ use railtwin_units::stream;
 
 use crate::jitter::{Draws, Factors};
 use crate::layout::PatternPlace;
-use crate::replay::Settings;
+use crate::settings::Settings;
 use crate::who::Rows;
 
 /// Factors and draws.

@@ -7,38 +7,16 @@ use railtwin_engine::{Case, EdgeRates, RankFault};
 use railtwin_fabric::{Fabric, LinkId};
 use railtwin_records::directory::Directory;
 use railtwin_records::telemetry::Batch;
-use railtwin_workload::Axis;
 
 use crate::durations::{Durations, no_job};
 use crate::error::TelemetryError;
-use crate::jitter::Jitter;
 use crate::layout::{PatternPlace, Seats, place};
 use crate::messages::{Found, Scratch};
 use crate::network::Network;
 use crate::ranks::{Ranks, Tables, Told};
 use crate::schedule::{Entry, Schedule, Task};
+use crate::settings::Settings;
 use crate::who::{self, Rows};
-
-/// What is replayed, and how much it varies.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Settings {
-    /// Axes whose operations are told; all are simulated. Leave out `tp` where it stays inside hosts and the rows are
-    /// too many.
-    pub axes: Vec<Axis>,
-    /// Whether queue pairs tell of their messages.
-    pub messages: bool,
-    /// How much healthy runs vary.
-    pub jitter: Jitter,
-    /// Seed of all draws.
-    pub seed: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let axes = Axis::ALL.into_iter().filter(|axis| *axis != Axis::Compute).collect();
-        Self { axes, messages: true, jitter: Jitter::default(), seed: 0 }
-    }
-}
 
 /// How a step went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

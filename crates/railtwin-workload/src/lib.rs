@@ -45,6 +45,7 @@ pub mod shape;
 pub mod tide;
 pub mod traffic;
 pub mod train;
+mod training_memory;
 pub mod tree;
 
 pub use chunks::Cut;

@@ -181,6 +181,22 @@ impl Host {
         all.into_iter().min_by(|a, b| a.time.total_cmp(&b.time))
     }
 
+    /// Whether NCCL has the algorithm with the protocol for the group.
+    fn has(&self, algorithm: Algorithm, protocol: Protocol, group: Group) -> bool {
+        let Group { ranks, hosts, local } = group;
+        let switch = self.nvlink.is_some() && self.generation == Generation::Hopper && local > 1;
+        match algorithm {
+            Algorithm::Ring => true,
+            Algorithm::Tree => hosts > 1,
+            Algorithm::Nvls => hosts == 1 && switch && protocol == Protocol::Simple,
+            Algorithm::NvlsTree => {
+                hosts > 1 && switch && protocol == Protocol::Simple && ranks == hosts * local
+            }
+            Algorithm::Pat => ranks == hosts && protocol == Protocol::Simple,
+            Algorithm::NvlsRing | Algorithm::Direct => false,
+        }
+    }
+
     /// What one algorithm and protocol take; none where NCCL does not have them for this.
     pub fn predict(
         &self,
@@ -194,18 +210,9 @@ impl Host {
         if ranks < 2 || algorithm.check(collective).is_err() {
             return None;
         }
-        let switch = self.nvlink.is_some() && self.generation == Generation::Hopper && local > 1;
-        let able = match algorithm {
-            Algorithm::Ring => true,
-            Algorithm::Tree => hosts > 1,
-            Algorithm::Nvls => hosts == 1 && switch && protocol == Protocol::Simple,
-            Algorithm::NvlsTree => {
-                hosts > 1 && switch && protocol == Protocol::Simple && ranks == hosts * local
-            }
-            Algorithm::Pat => ranks == hosts && protocol == Protocol::Simple,
-            Algorithm::NvlsRing | Algorithm::Direct => false,
-        };
-        if !able || (protocol == Protocol::Ll128 && self.nvlink.is_none() && local > 1) {
+        if !self.has(algorithm, protocol, group)
+            || (protocol == Protocol::Ll128 && self.nvlink.is_none() && local > 1)
+        {
             return None;
         }
         let p = protocol as usize;
@@ -230,41 +237,10 @@ impl Host {
         let ll_most = LL_MOST[hosts.min(3) as usize - 1] * 1e9;
         let (latency, bandwidth) = match algorithm {
             Algorithm::Ring => {
-                let crossings = f64::from(if !many {
-                    0
-                } else if collective == Collective::AllReduce {
-                    2 * hosts
-                } else {
-                    hosts - 1
-                });
-                let overhead = if many { NET_OVERHEAD * [1.0, 1.0, 3.0][p] } else { 0.0 };
-                let mut latency = RING.base[p]
-                    + (steps - crossings).max(0.0) * RING.inside[p].max(overhead)
-                    + crossings * (edge + crossing);
-                let plateau = protocol == Protocol::Simple && many && collective == Collective::AllReduce;
-                if plateau && bytes as f64 / (f64::from(CHANNELS) * f64::from(ranks)) >= 64.0 {
-                    latency *= PLATEAU;
-                }
-                let quarter = many || collective == Collective::AllReduce;
-                let bus = match protocol {
-                    Protocol::Ll => ll_most.min(line / if quarter { 4.0 } else { 3.0 }),
-                    Protocol::Ll128 => {
-                        line * if f64::from(ranks) < 2.0 * f64::from(hosts) { 0.7 } else { 0.92 }
-                    }
-                    Protocol::Simple => line,
-                };
-                (latency, bus * f64::from(ranks) / steps)
+                ring(collective, protocol, group, bytes, Terms { steps, edge, crossing, line, ll_most })
             }
             Algorithm::Tree => {
-                let latency = TREE.base[p]
-                    + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * (TREE.between[p] + crossing));
-                let bus = match protocol {
-                    Protocol::Ll => (line * 0.92 / 3.8).min(ll_most),
-                    Protocol::Ll128 => line * 0.92 * 120.0 / 128.0,
-                    Protocol::Simple => line * 0.92,
-                };
-                let row = (bytes >> 6).max(1).ilog2() as usize;
-                (latency, bus * 0.5 * TREE_SHARE[p].get(row).copied().unwrap_or(1.0))
+                tree(protocol, local, bytes, depth, Terms { steps, edge, crossing, line, ll_most })
             }
             Algorithm::Pat => {
                 let (first, each, hidden, share) = PAT;
@@ -306,6 +282,60 @@ impl Host {
         };
         Cost { protocol: prediction.protocol, latency: SimTime::from_seconds(prediction.latency), busbw }
     }
+}
+
+/// Terms of NCCL's model that its algorithms share: steps, microseconds of an edge between hosts and of a crossing, and
+/// bytes per second of the line and of LL at most.
+#[derive(Clone, Copy)]
+struct Terms {
+    steps: f64,
+    edge: f64,
+    crossing: f64,
+    line: f64,
+    ll_most: f64,
+}
+
+/// Latency in microseconds and bandwidth in bytes per second of a ring.
+fn ring(collective: Collective, protocol: Protocol, group: Group, bytes: u64, terms: Terms) -> (f64, f64) {
+    let Terms { steps, edge, crossing, line, ll_most } = terms;
+    let (Group { ranks, hosts, .. }, p) = (group, protocol as usize);
+    let many = hosts > 1;
+    let crossings = f64::from(if !many {
+        0
+    } else if collective == Collective::AllReduce {
+        2 * hosts
+    } else {
+        hosts - 1
+    });
+    let overhead = if many { NET_OVERHEAD * [1.0, 1.0, 3.0][p] } else { 0.0 };
+    let mut latency = RING.base[p]
+        + (steps - crossings).max(0.0) * RING.inside[p].max(overhead)
+        + crossings * (edge + crossing);
+    let plateau = protocol == Protocol::Simple && many && collective == Collective::AllReduce;
+    if plateau && bytes as f64 / (f64::from(CHANNELS) * f64::from(ranks)) >= 64.0 {
+        latency *= PLATEAU;
+    }
+    let quarter = many || collective == Collective::AllReduce;
+    let bus = match protocol {
+        Protocol::Ll => ll_most.min(line / if quarter { 4.0 } else { 3.0 }),
+        Protocol::Ll128 => line * if f64::from(ranks) < 2.0 * f64::from(hosts) { 0.7 } else { 0.92 },
+        Protocol::Simple => line,
+    };
+    (latency, bus * f64::from(ranks) / steps)
+}
+
+/// Latency in microseconds and bandwidth in bytes per second of a tree of so many levels.
+fn tree(protocol: Protocol, local: u32, bytes: u64, depth: f64, terms: Terms) -> (f64, f64) {
+    let (Terms { crossing, line, ll_most, .. }, p) = (terms, protocol as usize);
+    let latency =
+        TREE.base[p] + 2.0 * (f64::from(local - 1) * TREE.inside[p] + depth * (TREE.between[p] + crossing));
+    let bus = match protocol {
+        Protocol::Ll => (line * 0.92 / 3.8).min(ll_most),
+        Protocol::Ll128 => line * 0.92 * 120.0 / 128.0,
+        Protocol::Simple => line * 0.92,
+    };
+    let row = (bytes >> 6).max(1).ilog2() as usize;
+    (latency, bus * 0.5 * TREE_SHARE[p].get(row).copied().unwrap_or(1.0))
 }
 
 #[cfg(test)]

@@ -96,6 +96,7 @@ pub mod runnable;
 pub mod schedule;
 pub mod score;
 pub mod simulate;
+mod simulation;
 pub mod site;
 pub mod stall_causes;
 pub mod stops;

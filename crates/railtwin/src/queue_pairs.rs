@@ -1,8 +1,9 @@
 //! Paths and source ports of the queue pairs of given connections, by the same code that a run chooses them with.
 use std::collections::BTreeMap;
 
+use railtwin_engine::Connection;
 use railtwin_engine::balancer::BySwitch;
-use railtwin_engine::choose::{Chooser, ChosenPaths, Connection};
+use railtwin_engine::choose::{Chooser, ChosenPaths};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::opened::{Draw, Opened};
 use railtwin_engine::{Balancer, Case, Programmed};

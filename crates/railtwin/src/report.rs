@@ -69,26 +69,6 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
     let log = &simulation.log;
     let capacities = Capacities::of(case, simulation.chosen, log);
     let map = Map::new(case, log, &capacities);
-    let rows = || 0..case.work.jobs.len();
-    let seeds = rows().flat_map(|row| {
-        let steps = simulation.replicates.iter().map(move |replicate| mean_step(replicate, row)).enumerate();
-        let ended = steps.filter_map(|(seed, step)| Some((seed, step?)));
-        ended.map(move |(seed, step)| json!({ "job": row, "seed": seed, "step_time_ps": step * 1e12 }))
-    });
-    let seeds: Vec<Value> = seeds.collect();
-    let exposed = rows().flat_map(|row| {
-        let parts = simulation.replicates[simulation.chosen as usize].exposed[row].iter();
-        parts.map(move |part| {
-            json!({
-                "job": row,
-                "axis": axis_name(part.axis),
-                "exposed_ps": part.exposed * 1e12,
-                "busy_ps": part.busy * 1e12,
-                "bytes": part.bytes,
-            })
-        })
-    });
-    let exposed: Vec<Value> = exposed.collect();
     let facts: Vec<Value> =
         info.facts.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let jobs: Vec<&str> = case.work.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -99,7 +79,7 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         "name": info.name, "fabric_name": case.fabric.name(), "description": input.description,
         "engine": info.engine, "seed": info.seed, "case_hash": info.case_hash, "version": info.version,
         "headline": info.headline, "evidence": info.evidence, "warnings": info.warnings, "figures": figures,
-        "exposed": exposed, "seeds": seeds, "duration_ps": log.end.ps() as f64,
+        "exposed": exposed(case, simulation), "seeds": seeds(case, simulation), "duration_ps": log.end.ps() as f64,
         "observed_ps": events.end.ps() as f64, "facts": facts,
         "devices": map.devices(), "links": map.links(input.flows), "timeline": timeline(case, log),
         "incidents": events.page(case, log),
@@ -138,6 +118,33 @@ pub fn run_payload(input: &ReportInput<'_>) -> Value {
         payload["link_bins"] = link_bins::page(case, log, (&capacities, &shapes), &map.rows());
     }
     payload
+}
+
+/// Mean step time of each job under each seed.
+fn seeds(case: &Case, simulation: &Simulation) -> Vec<Value> {
+    let seeds = (0..case.work.jobs.len()).flat_map(|row| {
+        let steps = simulation.replicates.iter().map(move |replicate| mean_step(replicate, row)).enumerate();
+        let ended = steps.filter_map(|(seed, step)| Some((seed, step?)));
+        ended.map(move |(seed, step)| json!({ "job": row, "seed": seed, "step_time_ps": step * 1e12 }))
+    });
+    seeds.collect()
+}
+
+/// Time of a step that each axis alone kept lanes waiting, by job.
+fn exposed(case: &Case, simulation: &Simulation) -> Vec<Value> {
+    let exposed = (0..case.work.jobs.len()).flat_map(|row| {
+        let parts = simulation.replicates[simulation.chosen as usize].exposed[row].iter();
+        parts.map(move |part| {
+            json!({
+                "job": row,
+                "axis": axis_name(part.axis),
+                "exposed_ps": part.exposed * 1e12,
+                "busy_ps": part.busy * 1e12,
+                "bytes": part.bytes,
+            })
+        })
+    });
+    exposed.collect()
 }
 
 /// Operations as spans, neighbors of the same axis joined.

@@ -50,7 +50,7 @@ fn cut_off(case: &Case, done: &Simulation, table: &BundleTable) -> Option<String
     let halted = |job: usize| {
         log.incidents.iter().any(|one| matches!(one.kind, IncidentKind::Halted(row) if row as usize == job))
     };
-    let mut longest: Option<(f64, usize, String)> = None;
+    let mut longest: Option<(f64, usize, bool, String)> = None;
     for (row, job) in work.jobs.iter().enumerate().filter(|(row, _)| !halted(*row)) {
         let length = job.plan.operations.len();
         let cut = job
@@ -60,26 +60,32 @@ fn cut_off(case: &Case, done: &Simulation, table: &BundleTable) -> Option<String
         for id in cut.take(length) {
             let operation = work.operation(OperationId(id as u32));
             let name = &job.plan.names[operation.name as usize];
-            let (seconds, words) = match operation.work {
-                Work::Compute(time) => (time.seconds(), format!("its {name} takes {}", long(time.seconds()))),
+            let (seconds, is_sent, words) = match operation.work {
+                Work::Compute(time) => {
+                    (time.seconds(), false, format!("its {name} takes {}", long(time.seconds())))
+                }
                 Work::Communicate { pattern, bytes } => {
                     let Some((link, seconds)) = slowest(case, table, pattern, bytes) else { continue };
                     let (link, rate) = (case.fabric.link_name(link), case.fabric.capacity(link));
                     let (size, takes) = (size(bytes), long(seconds));
-                    (seconds, format!("its {name} of {size} takes at least {takes} over {link} at {rate:.0}"))
+                    (
+                        seconds,
+                        true,
+                        format!("its {name} of {size} takes at least {takes} over {link} at {rate:.0}"),
+                    )
                 }
             };
             if longest.as_ref().is_none_or(|(most, ..)| seconds > *most) {
-                longest = Some((seconds, row, words));
+                longest = Some((seconds, row, is_sent, words));
             }
         }
     }
-    let (seconds, row, words) = longest?;
+    let (seconds, row, is_sent, words) = longest?;
     let job = &work.jobs[row];
     let steps = done.replicates[done.chosen as usize].steps.iter().filter(|(of, ..)| *of == row).count();
     let todo = if seconds < SimTime::NEVER.seconds() / 2.0 && job.steps > 1 {
         "run fewer steps, or make them shorter"
-    } else if words.contains(" over ") {
+    } else if is_sent {
         "send less, or raise that link's rate"
     } else {
         "make it shorter"

@@ -12,7 +12,8 @@ use super::World;
 use crate::actions::{Deed, JobAction};
 use crate::ask::Ask;
 use crate::asked::Asked;
-use crate::live::{Course, Links, Live};
+use crate::links::Links;
+use crate::live::{Course, Live};
 
 impl World<'_> {
     /// CASSINI: a job that comes waits for its place beside those that are there, and all of them keep to slots where they

@@ -8,21 +8,12 @@
 use railtwin_units::stream;
 use rand::RngExt;
 
+pub use super::contention_dag::ContentionDag;
 use super::demand::Demand;
 use super::ties::{Ties, in_order};
 
 /// Topological orders that are tried, `m` of the paper.
 pub const ORDERS: u32 = 10;
-
-/// Who contends with whom, and what it costs to treat both alike.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ContentionDag {
-    jobs: usize,
-    /// Weight of the edge from row to column; 0 where there is none.
-    weights: Vec<f64>,
-    /// Jobs, the highest priority first.
-    order: Vec<usize>,
-}
 
 /// Levels, and what they keep apart.
 #[derive(Clone, Debug, PartialEq)]

@@ -36,6 +36,7 @@ pub mod cassini;
 pub mod coflow;
 pub mod compress;
 pub mod contention;
+mod contention_dag;
 mod controller;
 pub mod correction;
 mod daemon;

@@ -3,7 +3,7 @@
 //! Of random topological orders the lot says where jobs stand that share no link: a cut is as good with the levels of two
 //! of them exchanged. Where a path changes later, the wrong one would go first. So pairs whose levels lie against their
 //! priorities change places, or one of them moves, as long as the cut keeps as much apart.
-use super::compress::ContentionDag;
+use super::contention_dag::ContentionDag;
 
 /// Share of the weights of a job within which two cuts are the same.
 const SAME: f64 = 1e-9;

@@ -5,7 +5,7 @@
 //! cost no more than two that share one, and the tables of a tier of 128 switches fit into a first cache.
 use railtwin_routing::source_port::{FIRST_PORT, PORT_BITS};
 
-use super::dag::{HashTable, Members};
+use super::hash_table::{HashTable, Members};
 
 /// Low bits of a source port that one half of the tables knows.
 const LOW_PORTS: usize = 1 << (PORT_BITS / 2);

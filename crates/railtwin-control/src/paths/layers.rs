@@ -4,8 +4,9 @@
 //! a tier's switches side by side, whether they share a seed or not. [`super::lanes`] takes ports along such ways.
 use railtwin_fabric::{LinkId, NONE};
 
-use super::dag::{Edge, Members, PathDag, Tables};
+use super::dag::{Edge, PathDag, Tables};
 use super::fields::{self, Place};
+use super::hash_table::Members;
 
 /// Words of all tiers of a graph at most.
 pub(super) const MOST_WORDS: usize = 32;

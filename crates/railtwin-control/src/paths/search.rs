@@ -11,10 +11,11 @@ use super::assignment::{MAX_PATH_LINKS, Path};
 use super::bounds::Bounds;
 use super::dag::{Edge, PathDag};
 use super::flow::{Burden, Flow, Found, Landing};
+use super::hash_table::STRICT_PORTS;
 use super::lanes::Lanes;
 use super::shortlist::Shortlist;
 use super::sieve::Batch;
-use super::tries::{Admitted, STRICT_PORTS};
+use super::tries::Admitted;
 
 /// Memory that searches use again.
 #[derive(Clone, Debug, Default)]

@@ -8,15 +8,11 @@ use railtwin_routing::source_port::{FIRST_PORT, LAST_PORT};
 
 use super::bounds::{Bounds, OVER};
 use super::flow::{Burden, Flow, Found, Landing};
+use super::hash_table::{STRICT_PORTS, STRICT_WORDS};
 use super::lanes::SMALL;
 use super::layers::Layers;
 use super::search::{Scratch, Stage};
 use super::sieve;
-
-/// Ports tried for the least sum before any way with the least most-used link is good enough.
-pub(super) const STRICT_PORTS: u16 = 256;
-/// Words of 64 ports that hold these and the next one.
-pub(super) const STRICT_WORDS: usize = STRICT_PORTS as usize / 64 + 1;
 
 /// Members of the first node's group over which a good way may lead, by number.
 #[derive(Clone, Debug, Default)]

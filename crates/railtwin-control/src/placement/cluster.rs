@@ -3,8 +3,8 @@ use railtwin_fabric::{Fabric, HostId};
 use railtwin_units::stream;
 
 use super::ground::Ground;
-use super::interleave::Phases;
 use super::order::{ordered, shuffled, whole_in_pods};
+use super::phases::Phases;
 use super::{Place, PlacementPolicy};
 
 /// The map of free GPUs of a cluster, from which jobs take and to which they give back.

@@ -6,9 +6,7 @@ use railtwin_fabric::HostId;
 
 use super::cluster::ClusterPlacer;
 use super::fewest::fewest;
-
-/// Seconds for which a step computes and for which it communicates alone.
-pub type Phases = (f64, f64);
+use super::phases::Phases;
 
 /// Share of its own pace that each of two jobs keeps, on average, when they take turns on a network: 1 where one
 /// communicates while the other computes. Steps of the shorter one are repeated as often as fit one of the longer; the

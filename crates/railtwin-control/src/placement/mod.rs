@@ -14,6 +14,7 @@ mod ground;
 mod interleave;
 mod min_cut;
 mod order;
+mod phases;
 mod placer;
 mod rank_order;
 mod stages;
@@ -23,8 +24,9 @@ use railtwin_fabric::HostId;
 
 pub use self::cluster::ClusterPlacer;
 pub use self::defragment::{Defragmentation, Move};
-pub use self::interleave::{Phases, interleaving_efficiency};
+pub use self::interleave::interleaving_efficiency;
 pub use self::min_cut::min_cut;
+pub use self::phases::Phases;
 pub use self::placer::Placer;
 pub use self::rank_order::{RankOrder, arranged};
 pub use self::stages::stage_ranks;

@@ -15,6 +15,7 @@
 mod actions;
 mod feedback;
 mod ground;
+mod life;
 mod lives;
 mod programmed;
 mod reads;
@@ -32,7 +33,7 @@ use railtwin_units::{SimTime, stream};
 
 pub use actions::ActionRow;
 pub use feedback::Feedback;
-pub use lives::Life;
+pub use life::Life;
 pub use programmed::Programmed;
 pub(crate) use settled::ecmp_of;
 pub use settled::{Connected, settled};
@@ -42,10 +43,11 @@ pub use survey::{Probe, Survey};
 use self::feedback::Feeder;
 use self::ground::Ground;
 use self::lives::Lives;
-use crate::case::{Replan, RoutingCase};
 use crate::fault::{Aftermath, Change, Impairment, Known, Moment, View};
 use crate::inside::NOTHING_INSIDE;
 use crate::own::{IDLE_MAX, halt_idle};
+use crate::routing_case::RoutingCase;
+use railtwin_control::controller::Replan;
 
 /// Carries events and actions between a run and its controllers.
 #[derive(Debug)]

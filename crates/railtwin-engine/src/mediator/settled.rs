@@ -9,11 +9,11 @@ use railtwin_units::SimTime;
 
 use super::{Life, Mediator, Programmed};
 use crate::balancer::Balancer;
-use crate::case::RoutingCase;
-use crate::choose::Connection;
+use crate::connection::Connection;
 use crate::control_spec::HostsBy;
 use crate::fault::{Change, Moment, View};
 use crate::inside::InsideHosts;
+use crate::routing_case::RoutingCase;
 
 /// Connections as they were opened, and the numbers of their queue pairs at both ends.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use railtwin_workload::PatternId;
 
 use super::{Course, Flight};
 use crate::phases::FINISHED;
-use crate::waiting::QueuePair;
+use crate::queue_pair::QueuePair;
 
 impl Flight {
     /// The paths in use.

@@ -232,7 +232,11 @@ fn lines(text: &str) -> Option<Format> {
     if text.split(['\n', '\r']).any(steps::is_step_line) {
         return Some(Format::TrainingLog);
     }
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    counters(text)
+}
+
+/// The format of a text with readings of counters.
+fn counters(text: &str) -> Option<Format> {
     if text.lines().any(|line| line.trim() == "NIC statistics:") {
         return Some(Format::Ethtool);
     }
@@ -253,5 +257,6 @@ fn lines(text: &str) -> Option<Format> {
         let (path, _) = ethtool::name_and_value(line)?;
         nic_counters::counter_of(path.rsplit('/').next()?)
     };
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.any(|line| known(line).is_some()).then_some(Format::CounterListing)
 }

@@ -41,6 +41,7 @@ mod alarm;
 mod builder;
 mod cluster_log;
 mod dcgm;
+mod decoded;
 mod detect;
 mod ethtool;
 mod flight_recorder;
@@ -91,6 +92,7 @@ use crate::error::FormatError;
 pub use alarm::{Alarm, AlarmLevel};
 pub use cluster_log::{ClusterLog, LogEvent, LogSays, parse_cluster_log};
 pub use dcgm::parse_dcgm;
+use decoded::Decoded;
 pub use detect::{Format, detect_format};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
 pub use flight_recorder::{
@@ -248,102 +250,30 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
              CSV or JSON lines with times of steps (step_s, step_time_ms), and listings of counters",
         ));
     };
-    let mut notes = Vec::new();
-    let mut skipped = Skipped::default();
-    let mut counters = |mut telemetry: Telemetry, notes: &mut Vec<Note>| {
-        notes.append(&mut telemetry.notes);
-        skipped = std::mem::take(&mut telemetry.skipped);
-        Content::Counters(Box::new(telemetry))
-    };
-    let content = match format {
-        Format::NcclInspector => {
-            let mut dump = InspectorDump::parse(source_name, bytes)?;
-            (notes, skipped) = (texts(std::mem::take(&mut dump.notes)), std::mem::take(&mut dump.skipped));
-            Content::Inspector(dump)
-        }
-        Format::NcclRas => {
-            let mut snapshot = RasSnapshot::parse(source_name, bytes)?;
-            (notes, skipped) = (std::mem::take(&mut snapshot.notes), std::mem::take(&mut snapshot.skipped));
-            Content::Ras(snapshot)
-        }
-        Format::FlightRecorder => {
-            let mut dump = FlightRecorderDump::parse(source_name, bytes, hints.rank)?;
-            (notes, skipped) = (texts(std::mem::take(&mut dump.notes)), std::mem::take(&mut dump.skipped));
-            Content::FlightRecorder(dump)
-        }
+    let Decoded { content, mut notes, skipped } = match format {
+        Format::NcclInspector => InspectorDump::parse(source_name, bytes)?.into(),
+        Format::NcclRas => RasSnapshot::parse(source_name, bytes)?.into(),
+        Format::FlightRecorder => FlightRecorderDump::parse(source_name, bytes, hints.rank)?.into(),
         Format::Pickle => return Err(flight_recorder::refused_pickle(source_name, bytes)),
-        Format::NcclTestsLog => {
-            let log = parse_nccl_tests_log(source_name, bytes)?;
-            (notes, skipped) = (texts(log.notes), log.skipped);
-            Content::NcclTests(log.tests)
-        }
-        Format::NcclTestsJson => {
-            let log = parse_nccl_tests_json(source_name, bytes)?;
-            (notes, skipped) = (texts(log.notes), log.skipped);
-            Content::NcclTests(log.tests)
-        }
-        Format::MlperfLog => {
-            let log = parse_mlperf_log(source_name, bytes)?;
-            (notes, skipped) = (texts([log.taken]), log.skipped);
-            Content::Steps(log.series)
-        }
-        Format::StepsCsv => {
-            let log = parse_steps_csv(source_name, bytes)?;
-            (notes, skipped) = (texts([log.taken]), log.skipped);
-            Content::Steps(log.series)
-        }
-        Format::StepsJson => {
-            let log = parse_steps_json(source_name, bytes)?;
-            (notes, skipped) = (texts([log.taken]), log.skipped);
-            Content::Steps(log.series)
-        }
-        Format::TrainingLog => {
-            let log = parse_step_lines(source_name, bytes)?;
-            (notes, skipped) = (texts([log.taken]), log.skipped);
-            Content::Steps(log.series)
-        }
-        Format::ClusterLog => Content::Log,
-        Format::Perftest => {
-            let log = parse_perftest(source_name, bytes)?;
-            (notes, skipped) = (texts(log.notes), log.skipped);
-            Content::Perftest(log.runs)
-        }
-        Format::PerftestJson => {
-            let log = parse_perftest_json(source_name, bytes)?;
-            (notes, skipped) = (texts(log.notes), log.skipped);
-            Content::Perftest(log.runs)
-        }
-        Format::ProbeTable => {
-            let table = parse_probe_table(source_name, bytes, hints)?;
-            (notes, skipped) = (texts(table.notes), table.skipped);
-            Content::Pairs(table.pairs)
-        }
-        Format::TcpInfo => {
-            let table = parse_ss(source_name, bytes, hints)?;
-            (notes, skipped) = (texts(table.notes), table.skipped);
-            Content::Pairs(table.pairs)
-        }
-        Format::Kineto => {
-            let mut trace = KinetoTrace::parse(source_name, bytes, hints.rank)?;
-            (notes, skipped) = (texts(std::mem::take(&mut trace.notes)), std::mem::take(&mut trace.skipped));
-            Content::Kineto(trace)
-        }
-        Format::XpuTimer => {
-            let mut snapshot = XpuTimerSnapshot::parse(source_name, bytes)?;
-            (notes, skipped) =
-                (texts(std::mem::take(&mut snapshot.notes)), std::mem::take(&mut snapshot.skipped));
-            Content::XpuTimer(snapshot)
-        }
-        Format::Dcgm => counters(parse_dcgm(source_name, bytes, hints)?, &mut notes),
-        Format::NodeExporter => counters(parse_node_exporter(source_name, bytes, hints)?, &mut notes),
-        Format::Ethtool => counters(parse_ethtool(source_name, bytes, hints)?, &mut notes),
-        Format::RdmaStatistic => counters(parse_rdma_statistic(source_name, bytes, hints)?, &mut notes),
-        Format::CounterListing => counters(parse_counter_listing(source_name, bytes, hints)?, &mut notes),
-        Format::Lldp => {
-            let told = parse_lldp(source_name, bytes, hints)?;
-            (notes, skipped) = (texts(told.notes), told.skipped);
-            Content::Neighbors(told.neighbors)
-        }
+        Format::NcclTestsLog => parse_nccl_tests_log(source_name, bytes)?.into(),
+        Format::NcclTestsJson => parse_nccl_tests_json(source_name, bytes)?.into(),
+        Format::MlperfLog => parse_mlperf_log(source_name, bytes)?.into(),
+        Format::StepsCsv => parse_steps_csv(source_name, bytes)?.into(),
+        Format::StepsJson => parse_steps_json(source_name, bytes)?.into(),
+        Format::TrainingLog => parse_step_lines(source_name, bytes)?.into(),
+        Format::ClusterLog => Content::Log.into(),
+        Format::Perftest => parse_perftest(source_name, bytes)?.into(),
+        Format::PerftestJson => parse_perftest_json(source_name, bytes)?.into(),
+        Format::ProbeTable => parse_probe_table(source_name, bytes, hints)?.into(),
+        Format::TcpInfo => parse_ss(source_name, bytes, hints)?.into(),
+        Format::Kineto => KinetoTrace::parse(source_name, bytes, hints.rank)?.into(),
+        Format::XpuTimer => XpuTimerSnapshot::parse(source_name, bytes)?.into(),
+        Format::Dcgm => parse_dcgm(source_name, bytes, hints)?.into(),
+        Format::NodeExporter => parse_node_exporter(source_name, bytes, hints)?.into(),
+        Format::Ethtool => parse_ethtool(source_name, bytes, hints)?.into(),
+        Format::RdmaStatistic => parse_rdma_statistic(source_name, bytes, hints)?.into(),
+        Format::CounterListing => parse_counter_listing(source_name, bytes, hints)?.into(),
+        Format::Lldp => parse_lldp(source_name, bytes, hints)?.into(),
         Format::SysfsTree => {
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));

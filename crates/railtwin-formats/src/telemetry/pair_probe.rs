@@ -57,6 +57,8 @@ pub struct PairProbe {
     pub bits_per_s: f64,
     /// What a test said of why it has no result; empty where it has one.
     pub failure: String,
+    /// Whether it failed because its log ends without a result.
+    pub is_cut_off: bool,
 }
 
 /// Measurements of runs of perftest whose hosts are told, and what is to be known of the others.
@@ -82,7 +84,7 @@ pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<Pa
             ..PairProbe::default()
         };
         if run.results.is_empty() {
-            pairs.push(PairProbe { failure: run.failure.clone(), ..one });
+            pairs.push(PairProbe { failure: run.failure.clone(), is_cut_off: run.is_cut_off, ..one });
             continue;
         }
         for result in &run.results {
@@ -102,7 +104,7 @@ pub(super) fn pairs_of_perftest(files: &[(String, Vec<PerftestRun>)]) -> (Vec<Pa
             });
         }
         if !run.failure.is_empty() {
-            pairs.push(PairProbe { failure: run.failure.clone(), ..one });
+            pairs.push(PairProbe { failure: run.failure.clone(), is_cut_off: run.is_cut_off, ..one });
         }
     }
     let mut notes = Vec::new();

@@ -70,6 +70,8 @@ pub struct PerftestRun {
     pub addresses: [String; 2],
     /// What the log says of why there is no result, or none of more; empty where it says nothing of the kind.
     pub failure: String,
+    /// Whether its log ends without a result.
+    pub is_cut_off: bool,
 }
 
 /// What was measured at one size.
@@ -126,6 +128,7 @@ impl Default for PerftestRun {
             hosts: Default::default(),
             addresses: Default::default(),
             failure: String::new(),
+            is_cut_off: false,
         }
     }
 }
@@ -234,6 +237,7 @@ impl Reading<'_> {
         let began = columns.is_some() || !run.addresses[1].is_empty();
         if run.results.is_empty() && run.failure.is_empty() && began {
             SILENT.clone_into(&mut run.failure);
+            run.is_cut_off = true;
         }
         if run.results.is_empty() && (run.failure.is_empty() || self.log.skipped.count() > 0) {
             self.log.notes.push(format!("a run of {} has no result", run.verb.name()));

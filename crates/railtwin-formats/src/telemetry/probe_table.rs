@@ -235,6 +235,25 @@ struct Row {
     lost: bool,
 }
 
+impl Row {
+    /// Notes whether the probe was answered, and how many of the packets that were sent came back or were lost.
+    fn count(&mut self, answered: Option<bool>, has_delay: bool, [sent, received, lost]: [Option<u32>; 3]) {
+        match (answered, has_delay) {
+            (Some(false), _) => (self.probe, self.lost) = (true, true),
+            (Some(true), false) => self.probe = true,
+            _ => {}
+        }
+        if let Some(sent) = sent.filter(|sent| *sent > 0) {
+            (self.probe, self.counted, self.pair.sent) = (true, true, sent);
+            let lost = lost.or_else(|| received.map(|received| sent.saturating_sub(received)));
+            self.pair.lost = lost.unwrap_or(0).min(sent);
+        } else if let Some(lost) = lost {
+            self.probe |= lost > 0;
+            self.lost |= lost > 0 && !has_delay;
+        }
+    }
+}
+
 struct Reading<'a> {
     source_name: &'a str,
     time_ns: u64,
@@ -321,19 +340,7 @@ impl Reading<'_> {
         if row.pair.ends.iter().any(|end| end.host.is_empty()) {
             return self.wrong(number, "hosts", &cells.join(","), "write both hosts");
         }
-        match (answered, best) {
-            (Some(false), _) => (row.probe, row.lost) = (true, true),
-            (Some(true), u8::MAX) => row.probe = true,
-            _ => {}
-        }
-        if let Some(sent) = sent.filter(|sent| *sent > 0) {
-            (row.probe, row.counted, row.pair.sent) = (true, true, sent);
-            let lost = lost.or_else(|| received.map(|received| sent.saturating_sub(received)));
-            row.pair.lost = lost.unwrap_or(0).min(sent);
-        } else if let Some(lost) = lost {
-            row.probe |= lost > 0;
-            row.lost |= lost > 0 && best == u8::MAX;
-        }
+        row.count(answered, best != u8::MAX, [sent, received, lost]);
         self.rows.push(row);
     }
 

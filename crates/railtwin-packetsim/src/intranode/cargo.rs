@@ -1,7 +1,7 @@
 //! What travels between hosts and switches of the credit world, and what its devices count together.
 use railtwin_engine::intranode::{Components, Latencies};
 
-use crate::world::Freight;
+use crate::freight::Freight;
 
 /// What it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,6 +3,7 @@
 //! A packet of the host is two events: its first byte comes to an input of the switch, and its crossing ends. All times
 //! are those at the switch: what a GPU sends at `t` is there at `t + delay`.
 use super::cargo::{Cargo, FROM_UNITS, INTER, INTRA, Kind, TO_UNITS};
+use super::cell::Cell;
 use super::crossbar::{Crossbar, Waiting};
 use super::nic::{Landing, Nic};
 use super::plan::Plan;
@@ -10,19 +11,6 @@ use super::root::{Passing, Root};
 use super::source::{Message, Source};
 use crate::agenda::Agenda;
 use crate::post::Post;
-
-/// A packet inside the host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Cell {
-    /// Row of its message, or of what has landed; of the latter none where its message does not end with it.
-    pub row: u32,
-    /// Payload.
-    pub payload: u16,
-    /// Whether its message ends with it.
-    pub is_last: bool,
-    /// Whether it came from another host.
-    pub is_foreign: bool,
-}
 
 /// An input of the host's switch.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@
 //! travels between devices crosses cables of the network ([decision 19](../../../../docs/decisions/0019-two-worlds-one-machine.md)).
 mod arbiter;
 mod cargo;
+mod cell;
 mod crossbar;
 mod host;
 mod nic;

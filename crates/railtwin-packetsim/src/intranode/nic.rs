@@ -2,8 +2,8 @@
 use std::collections::VecDeque;
 
 use super::cargo::{Cargo, Kind};
+use super::cell::Cell;
 use super::crossbar::Waiting;
-use super::host::Cell;
 use super::plan::{Line, Plan};
 use super::source::Message;
 use crate::post::Post;

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use railtwin_engine::intranode::Arbiter;
 
+use super::cell::Cell;
 use super::crossbar::Waiting;
-use super::host::Cell;
 
 /// A packet on its way from a port to another.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 use crate::agenda::Agenda;
 use crate::buffer::PAUSE_BYTES;
 use crate::congestion::Control;
-use crate::host::{DRAINED, Host, Shared};
+use crate::host::{Host, Shared};
+use crate::host_task::DRAINED;
 use crate::network::Speed;
 use crate::packet::{ALL_LEVELS, Kind, Packet};
 use crate::post::Post;

@@ -1,7 +1,8 @@
 //! NICs behind PCIe switches, whose links others cross too: what waits to be fetched, and what waits to be handed on.
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{DELIVER, Host, Shared};
+use crate::host::{Host, Shared};
+use crate::host_task::DELIVER;
 use crate::nic::{Nic, NicPort};
 use crate::packet::{Kind, Packet};
 use crate::pcie::{Moved, Pcie};

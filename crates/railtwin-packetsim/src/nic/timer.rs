@@ -5,7 +5,8 @@ use railtwin_units::SimTime;
 
 use crate::agenda::{Agenda, NEVER};
 use crate::congestion::Control;
-use crate::host::{Host, Shared, TIMER, Word};
+use crate::host::{Host, Shared, Word};
+use crate::host_task::TIMER;
 use crate::post::Post;
 
 impl<C: Control> Host<C> {

@@ -5,26 +5,16 @@
 //! Over PCIe switches pieces of a leg follow each other, and the leg has its share of each link ([`crate::pcie`]).
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{CROSS, DELIVER, Host, PACED, Shared};
+use crate::host::{Host, Shared};
+use crate::host_task::{CROSS, DELIVER, PACED};
 use crate::network::Speed;
 use crate::program::Way;
+use crate::worker::piece::Crossing;
 use crate::worker::{Out, Worker};
 
 /// Pieces of a leg under way at a time: a channel's thread block copies one after the other, the next is taken up while
 /// the last bytes of one are on the wire. Those of a leg that could run ahead for long stand in nobody's way.
 const UNDER_WAY: u32 = 2;
-
-/// A piece that is to enter a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Crossing {
-    leg: u32,
-    item: u32,
-    pub(crate) bytes: u64,
-    /// Whether it has been over the first of two links.
-    second: bool,
-    /// When the slowest that it crossed so far is done with it.
-    end: u64,
-}
 
 impl Out {
     /// Whether as many pieces are under way as may be.

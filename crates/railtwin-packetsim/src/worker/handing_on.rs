@@ -4,7 +4,8 @@
 //! tree moves at the pace of its slowest edge; without that, sums run ahead of results and crowd the network.
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{Host, PACED, Shared};
+use crate::host::{Host, Shared};
+use crate::host_task::PACED;
 use crate::packet::{Kind, Packet};
 use crate::post::Post;
 use crate::worker::{Out, Worker};

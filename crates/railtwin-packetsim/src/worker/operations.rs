@@ -4,7 +4,8 @@ use railtwin_workload::{OperationId, Work};
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
-use crate::host::{ENDED, Host, LATENT, Shared, Word};
+use crate::host::{Host, Shared, Word};
+use crate::host_task::{ENDED, LATENT};
 use crate::network::Speed;
 use crate::post::Post;
 use crate::program::{Way, item_bytes, pieces};
@@ -242,7 +243,7 @@ impl<C: Control> Host<C> {
                     }
                     let slot = self.worker.deliveries.add((leg, item));
                     let there = begin.saturating_add(time).saturating_add(delay);
-                    agenda.push(there, crate::host::DELIVER | u64::from(slot));
+                    agenda.push(there, crate::host_task::DELIVER | u64::from(slot));
                     // Legs that share a link take turns, as channels do.
                     self.worker.stirred.push_back(row as u32);
                     return;

@@ -7,7 +7,7 @@ use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, SourceLine, Suspect, Syndrome};
 
 use super::Said;
-use crate::judges::{Verdict, View};
+use crate::judges::{Judgement, RowsView};
 
 /// Confidence in a process that reports a failure: it may report that of another.
 const REPORTER: f64 = 0.3;
@@ -19,7 +19,7 @@ const QUOTED: usize = 8;
 const KINDS: usize = 4;
 
 /// A finding that quotes all failures, and a note on warnings that no failure follows.
-pub(crate) fn judge(view: &View<'_>) -> Verdict {
+pub(crate) fn judge(view: &RowsView<'_>) -> Judgement {
     let alarms: Vec<(usize, Said<'_>)> =
         view.events.iter().copied().enumerate().filter(|(_, (_, event))| level(event).is_some()).collect();
     let (mut failures, mut warnings): (Vec<Said<'_>>, Vec<Said<'_>>) = (Vec::new(), Vec::new());
@@ -34,7 +34,7 @@ pub(crate) fn judge(view: &View<'_>) -> Verdict {
     }
     let notes = note_of(&warnings).into_iter().collect();
     let findings = (!failures.is_empty()).then(|| finding(view, &failures)).into_iter().collect();
-    Verdict { findings, notes, failed_tests: 0 }
+    Judgement { findings, notes, failed_tests: 0 }
 }
 
 /// How grave an event is that no other judge makes a finding of.
@@ -67,7 +67,7 @@ fn ends_well(tests: &[(String, Vec<NcclTest>)], (file, event): Said<'_>) -> bool
     tests.iter().all(|test| test.failure.is_none()) && last.is_some_and(|last| last > 0 && event.line > last)
 }
 
-fn finding(view: &View<'_>, failures: &[Said<'_>]) -> Finding {
+fn finding(view: &RowsView<'_>, failures: &[Said<'_>]) -> Finding {
     let of = |(_, event): &Said<'_>| match (event.rank, view.who.host_of(event)) {
         (Some(rank), _) => Some(Component::Rank(format!("{}/{rank}", view.job))),
         (None, host) if host != UNKNOWN_HOST => Some(Component::Host(host)),

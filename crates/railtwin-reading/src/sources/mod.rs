@@ -20,7 +20,7 @@ const KEPT: usize = 12;
 
 /// A place in a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Source {
+pub struct SourcePlace {
     /// The file.
     pub file: String,
     /// Where in it, such as `line 37` or `entry 12`; empty for the whole of it.
@@ -31,13 +31,13 @@ pub struct Source {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Sources {
     /// The first of them.
-    pub first: Vec<Source>,
+    pub first: Vec<SourcePlace>,
     /// How many there are.
     pub count: usize,
 }
 
 impl Sources {
-    fn of(all: impl IntoIterator<Item = Source>) -> Self {
+    fn of(all: impl IntoIterator<Item = SourcePlace>) -> Self {
         let mut seen = BTreeSet::new();
         let mut told = Self::default();
         for source in all {
@@ -101,9 +101,9 @@ impl<'a> Index<'a> {
     fn of_line(&self, finding: &Finding, hosts: &BTreeSet<String>, line: &Evidence) -> Sources {
         if self.run {
             let file = format!("{}.parquet", table_of_run(line.table));
-            return Sources::of([Source { file, place: String::new() }]);
+            return Sources::of([SourcePlace { file, place: String::new() }]);
         }
-        let own: Vec<Source> = self.named(line).collect();
+        let own: Vec<SourcePlace> = self.named(line).collect();
         if !own.is_empty() {
             return Sources::of(own);
         }
@@ -123,23 +123,25 @@ impl<'a> Index<'a> {
     }
 
     /// Lines of files that the evidence carries, of files that were read.
-    fn named(&self, line: &Evidence) -> impl Iterator<Item = Source> {
+    fn named(&self, line: &Evidence) -> impl Iterator<Item = SourcePlace> {
         let known = line.source.iter().filter(|source| self.files.contains(source.file.as_str()));
-        known.map(|source| Source { file: source.file.clone(), place: format!("line {}", source.line) })
+        known.map(|source| SourcePlace { file: source.file.clone(), place: format!("line {}", source.line) })
     }
 
     /// Entries of the ranks that evidence names, or of the suspects: of its operation, else the first that is open.
-    fn of_dumps(&self, finding: &Finding, seen: &DumpSeen) -> Vec<Source> {
+    fn of_dumps(&self, finding: &Finding, seen: &DumpSeen) -> Vec<SourcePlace> {
         let mut ranks: BTreeSet<u32> = seen.ranks().into_iter().collect();
         if ranks.is_empty() {
             ranks = finding.suspects.iter().filter_map(|suspect| rank_of(&suspect.component)).collect();
         }
         let dumps = ranks.iter().flat_map(|rank| self.dumps.get(rank).into_iter().flatten());
-        dumps.map(|(file, dump)| Source { file: (*file).to_owned(), place: place_in(dump, seen) }).collect()
+        dumps
+            .map(|(file, dump)| SourcePlace { file: (*file).to_owned(), place: place_in(dump, seen) })
+            .collect()
     }
 
     /// Lines of results of the hosts that evidence names, or of the suspects' hosts.
-    fn of_tests(&self, hosts: &BTreeSet<String>, seen: &TestSeen) -> Vec<Source> {
+    fn of_tests(&self, hosts: &BTreeSet<String>, seen: &TestSeen) -> Vec<SourcePlace> {
         let wanted = Wanted::of(seen, hosts);
         let mut named = wanted.hosts.clone();
         named.retain(|host| self.tests.contains_key(host));
@@ -155,7 +157,7 @@ impl<'a> Index<'a> {
             if alone && of_test != all || !wanted.takes(test) {
                 continue;
             }
-            let place = |place: String| Source { file: (*file).to_owned(), place };
+            let place = |place: String| SourcePlace { file: (*file).to_owned(), place };
             if wanted.failures {
                 found.extend(test.failure.as_ref().map(|failure| place(format!("line {}", failure.number))));
             } else {
@@ -166,10 +168,12 @@ impl<'a> Index<'a> {
     }
 
     /// Lines of logs that were read as this counter, and files that hold counters.
-    fn of_counters(&self, hosts: &BTreeSet<String>, line: &Evidence) -> Vec<Source> {
+    fn of_counters(&self, hosts: &BTreeSet<String>, line: &Evidence) -> Vec<SourcePlace> {
         let lines = self.lines.behind(line);
-        let place =
-            |(file, number): (&str, u64)| Source { file: file.to_owned(), place: format!("line {number}") };
+        let place = |(file, number): (&str, u64)| SourcePlace {
+            file: file.to_owned(),
+            place: format!("line {number}"),
+        };
         let files = self.of_files(hosts, line.table, |format| format != Format::ClusterLog);
         lines.map(place).chain(files).collect()
     }
@@ -180,7 +184,7 @@ impl<'a> Index<'a> {
         hosts: &BTreeSet<String>,
         table: &str,
         is_meant: impl Fn(Format) -> bool,
-    ) -> Vec<Source> {
+    ) -> Vec<SourcePlace> {
         let all: Vec<&str> = (self.merged.files.iter())
             .filter(|file| holds(file.format, table) && is_meant(file.format))
             .map(|file| file.source.as_str())
@@ -191,7 +195,7 @@ impl<'a> Index<'a> {
         };
         let named: Vec<&str> = all.iter().filter(own).copied().collect();
         let told = if named.is_empty() { all } else { named };
-        told.into_iter().map(|file| Source { file: file.to_owned(), place: String::new() }).collect()
+        told.into_iter().map(|file| SourcePlace { file: file.to_owned(), place: String::new() }).collect()
     }
 }
 

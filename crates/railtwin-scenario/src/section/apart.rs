@@ -1,9 +1,9 @@
 //! What stands beside a section that is a question of its own: what engines of steps read says nothing there.
 use crate::Scenario;
-use crate::consistency::Trouble;
+use crate::violation::Violation;
 
 /// What `section` leaves unread, and the key; `section` names it and says why.
-pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String, Violation)> {
     let plain = Scenario::new("", scenario.fabric.clone());
     let unread = [
         ("engine", scenario.engine != plain.engine),
@@ -30,7 +30,7 @@ pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String
 }
 
 /// What is wrong with `[intranode]`, and the key.
-pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_intranode(scenario: &Scenario) -> Vec<(String, Violation)> {
     let Some(spec) = &scenario.intranode else { return Vec::new() };
     let mut troubles = troubles_beside(scenario, "[intranode], whose traffic it says nothing of");
     for (key, is_there) in [

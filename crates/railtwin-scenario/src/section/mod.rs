@@ -10,3 +10,6 @@ pub(crate) mod routing;
 pub(crate) mod steering;
 pub(crate) mod storage;
 pub(crate) mod telemetry;
+
+/// Bound of counts of work.
+pub(crate) const MANY: i64 = 1_000_000;

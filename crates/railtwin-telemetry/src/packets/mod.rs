@@ -20,7 +20,8 @@ use crate::durations::no_job;
 use crate::error::TelemetryError;
 use crate::layout::{PatternPlace, Seats, place};
 use crate::ranks::Ranks;
-use crate::replay::{Progress, Settings};
+use crate::replay::Progress;
+use crate::settings::Settings;
 use crate::who::{self, Rows};
 
 /// Longest stretch of time whose records come at once, in nanoseconds: as if they were gathered once a second.

@@ -117,6 +117,27 @@ pub(super) fn runs_of(places: &[(u32, u32)], first_gpu: &[u32]) -> Vec<(u32, u32
     held.chunk_by(|one, next| one + 1 == *next).map(|run| (run[0], run[run.len() - 1])).collect()
 }
 
+impl Hours {
+    /// Hours of the span, one after the other.
+    fn of(lived: &Lived) -> Self {
+        let lengths: Vec<f64> =
+            (0..lived.hours.len()).map(|hour| (lived.span - hour as f64 * 3600.0).min(3600.0)).collect();
+        let hours = || lived.hours.iter().zip(&lengths);
+        let ratio = |one: f64, other: f64| (other > 0.0).then(|| one / other);
+        Self {
+            occupancy: hours().map(|(hour, length)| hour.held / (f64::from(lived.gpus) * length)).collect(),
+            gpu_utilization: hours().map(|(hour, _)| ratio(hour.computed, hour.held)).collect(),
+            waiting: hours().map(|(hour, length)| hour.waited / length).collect(),
+            contending: hours().map(|(hour, length)| hour.contended / length).collect(),
+            gpu_intensity: hours().map(|(hour, _)| ratio(hour.hung, hour.communicated)).collect(),
+            inference_link_share: match &lived.inference_shares {
+                Some(shares) => shares.iter().copied().map(Some).collect(),
+                None => vec![None; lived.hours.len()],
+            },
+        }
+    }
+}
+
 impl Told {
     /// A figure by its name.
     pub fn value(&self, name: &str) -> Option<f64> {
@@ -149,10 +170,6 @@ impl Told {
                 held: runs_of(&life.places, first_gpu),
             }
         };
-        let lengths: Vec<f64> =
-            (0..lived.hours.len()).map(|hour| (lived.span - hour as f64 * 3600.0).min(3600.0)).collect();
-        let hours = || lived.hours.iter().zip(&lengths);
-        let ratio = |one: f64, other: f64| (other > 0.0).then(|| one / other);
         let mut contended: Vec<(usize, usize, f64)> =
             lived.contended.iter().map(|pair| (pair.jobs.0, pair.jobs.1, pair.seconds)).collect();
         contended.sort_by(|one, other| other.2.total_cmp(&one.2));
@@ -168,19 +185,7 @@ impl Told {
             reasons: missing.map(|figure| (figure.name, figure.reason)).collect(),
             figures: figures.clone(),
             jobs: lived.jobs.iter().map(told).collect(),
-            hours: Hours {
-                occupancy: hours()
-                    .map(|(hour, length)| hour.held / (f64::from(lived.gpus) * length))
-                    .collect(),
-                gpu_utilization: hours().map(|(hour, _)| ratio(hour.computed, hour.held)).collect(),
-                waiting: hours().map(|(hour, length)| hour.waited / length).collect(),
-                contending: hours().map(|(hour, length)| hour.contended / length).collect(),
-                gpu_intensity: hours().map(|(hour, _)| ratio(hour.hung, hour.communicated)).collect(),
-                inference_link_share: match &lived.inference_shares {
-                    Some(shares) => shares.iter().copied().map(Some).collect(),
-                    None => vec![None; lived.hours.len()],
-                },
-            },
+            hours: Hours::of(lived),
             contended,
             effort: Effort {
                 epochs: effort.epochs,

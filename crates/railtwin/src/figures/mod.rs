@@ -4,6 +4,8 @@
 //! `<job>.step_time`, and what is of all jobs together `jobs.step_time_max` ([`TOTALS`]). Figures of the network and
 //! of the run as a whole have bare names either way. What each is stands in [`mod@declared`].
 pub mod declared;
+mod names;
+mod quantile;
 pub mod reference;
 
 use railtwin_engine::Case;
@@ -15,23 +17,11 @@ use crate::simulate::Simulation;
 use crate::{faults, job_figures, stall_causes};
 pub use declared::declared;
 use declared::{Declared, Scope, cluster, fabric, job, network};
+pub use names::parts_of;
+pub use quantile::quantile;
 
 /// What stands in the place of a job's name in figures of all jobs together; no job of several is called so.
 pub const TOTALS: &str = railtwin_scenario::ALL_JOBS;
-
-/// A quantile of sorted values by linear interpolation; none of nothing.
-pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = q * last as f64;
-    let (low, part) = (at.floor() as usize, at.fract());
-    let high = (low + 1).min(last);
-    Some(sorted[low] + (sorted[high] - sorted[low]) * part)
-}
-
-/// The job that a figure is of, or [`TOTALS`], and what the figure of an only job would be called.
-pub fn parts_of(name: &str) -> (Option<&str>, &str) {
-    name.rsplit_once('.').map_or((None, name), |(job, figure)| (Some(job), figure))
-}
 
 /// Whether a figure tells what ran rather than what the fabric is.
 pub fn is_of_run(name: &str) -> bool {
@@ -185,20 +175,10 @@ fn uplinks(simulation: &Simulation, whole: &dyn Fn(f64) -> Result<f64, String>, 
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_run, parts_of, quantile};
+    use super::is_of_run;
 
     #[test]
-    fn quantiles_interpolate() {
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
-        assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
-        assert_eq!(quantile(&[], 0.5), None);
-    }
-
-    #[test]
-    fn names_tell_the_job() {
-        assert_eq!(parts_of("step_time"), (None, "step_time"));
-        assert_eq!(parts_of("a.step_time"), (Some("a"), "step_time"));
-        assert_eq!(parts_of("v1.2.exposed_dp"), (Some("v1.2"), "exposed_dp"));
+    fn figures_of_runs_are_known() {
         assert!(is_of_run("jobs.busbw_mean") && is_of_run("halted") && !is_of_run("gpus_active"));
     }
 }

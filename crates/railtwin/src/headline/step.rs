@@ -88,17 +88,22 @@ pub fn result(known: &Known<'_>, draws: usize) -> Vec<String> {
             };
             first.into_iter().chain(clauses).chain(last).collect()
         }
-        _ => {
-            if let Some(states) = jobs.clone().find_map(|job| step_states(known, job)) {
-                return vec![states];
-            }
-            let reasons = jobs.clone().filter_map(|job| known.of_job(job, "step_time"));
-            let reason = reasons.map(|figure| figure.reason.as_str()).find(|reason| !reason.is_empty());
-            vec![reason.map_or("no step came to its end".to_owned(), |reason| {
-                format!("there is no step time: {reason}")
-            })]
-        }
+        _ => without_step(known, jobs),
     }
+}
+
+/// The result of a run in which no step came to its end.
+fn without_step(known: &Known<'_>, jobs: std::ops::Range<usize>) -> Vec<String> {
+    if let Some(states) = jobs.clone().find_map(|job| step_states(known, job)) {
+        return vec![states];
+    }
+    let reasons = jobs.filter_map(|job| known.of_job(job, "step_time"));
+    let reason = reasons.map(|figure| figure.reason.as_str()).find(|reason| !reason.is_empty());
+    vec![
+        reason.map_or("no step came to its end".to_owned(), |reason| {
+            format!("there is no step time: {reason}")
+        }),
+    ]
 }
 
 /// The bus bandwidth without stalls, where the job stalled.

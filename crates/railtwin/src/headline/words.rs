@@ -62,17 +62,18 @@ pub fn clause(evidence: &Evidence) -> String {
             )
         }
         What::SentAgain { again, sent, dropped, lost, timeouts } => {
-            let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", whole(count)));
-            let causes = [
-                count(*dropped, "dropped"),
-                count(*lost, "lost"),
-                count(*timeouts, timeouts_word(*timeouts)),
-            ];
-            let causes = causes.into_iter().flatten().collect::<Vec<_>>().join(", ");
-            let why = if causes.is_empty() { causes } else { format!(" ({causes})") };
-            format!("{} of {} data packets were sent again{why}", whole(*again), whole(*sent))
+            sent_again([*again, *sent], [*dropped, *lost, *timeouts])
         }
     }
+}
+
+/// Data packets sent again, with what made hosts do so.
+fn sent_again([again, sent]: [u64; 2], [dropped, lost, timeouts]: [u64; 3]) -> String {
+    let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", whole(count)));
+    let causes = [count(dropped, "dropped"), count(lost, "lost"), count(timeouts, timeouts_word(timeouts))];
+    let causes = causes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let why = if causes.is_empty() { causes } else { format!(" ({causes})") };
+    format!("{} of {} data packets were sent again{why}", whole(again), whole(sent))
 }
 
 const fn timeouts_word(count: u64) -> &'static str {

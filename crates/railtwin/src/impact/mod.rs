@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 
 use railtwin_control::Place;
 use railtwin_control::placement::substituted;
-use railtwin_engine::choose::{Connection, View};
+use railtwin_engine::Connection;
+use railtwin_engine::choose::View;
 use railtwin_engine::fault::{CableState, Fault};
 use railtwin_engine::lower::Lowering;
 use railtwin_engine::{Case, Engine};

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::question::Question;
 use crate::telemetry_run::packets::PacketWatch;
 use crate::wiring::plan_of;
-use railtwin_diagnosis::verdict::{Verdict, judge};
+use railtwin_diagnosis::verdict::{TruthMatch, judge};
 
 const SCENARIO: (&str, &str) =
     ("packets-64.toml", include_str!("../../../../scenarios/score/packets-64.toml"));
@@ -185,7 +185,7 @@ impl PacketBench {
         log: &RunLog,
         (signals, seed): (Signals, u64),
         detectors: Vec<Box<dyn Detector>>,
-    ) -> Result<(Vec<Finding>, Option<Verdict>), Error> {
+    ) -> Result<(Vec<Finding>, Option<TruthMatch>), Error> {
         let settings = railtwin_telemetry::Settings {
             axes: Axis::ALL.into_iter().filter(|axis| !matches!(axis, Axis::Tp | Axis::Compute)).collect(),
             messages: signals >= Signals::Transport,
@@ -217,7 +217,7 @@ impl PacketBench {
             truths.clone().filter_map(of).any(|verdict| verdict.in_set)
         };
         let wrong = findings.iter().filter(|finding| finding.accuses() && !names(finding)).count();
-        let verdict = verdict.map(|verdict| Verdict { wrong, ..verdict });
+        let verdict = verdict.map(|verdict| TruthMatch { wrong, ..verdict });
         Ok((findings, verdict))
     }
 }

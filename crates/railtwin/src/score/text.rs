@@ -2,7 +2,7 @@
 use super::healthy::Healthy;
 use super::trial::Trial;
 use super::{Card, Row};
-use railtwin_diagnosis::verdict::Verdict;
+use railtwin_diagnosis::verdict::TruthMatch;
 
 /// Slowdown of the operation from which a fault counts for the bars of the card.
 pub const HURTS: f64 = 0.2;
@@ -34,7 +34,7 @@ pub struct Outcome {
     /// How much longer the job's longest operation took with the fault; infinite where it stood still.
     pub slowdown: f64,
     /// The verdict; none where nobody was named.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<TruthMatch>,
     /// Whether it was told of.
     pub told: bool,
 }

@@ -11,7 +11,7 @@ use super::bench::Bench;
 use super::inject::{Injected, Injection, draw};
 use crate::error::Error;
 use crate::watch::{Rhythm, Watch};
-use railtwin_diagnosis::verdict::{Verdict, judge, judge_collision};
+use railtwin_diagnosis::verdict::{TruthMatch, judge, judge_collision};
 
 /// What detectors may look at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -60,7 +60,7 @@ pub struct Trial {
     /// How much longer the job's longest operation took with it; infinite where it stood still.
     pub slowdown: f64,
     /// The verdict; none where nobody was accused.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<TruthMatch>,
     /// Whether it was told of: the truth was named, or a finding without suspects came after it.
     pub told: bool,
     /// What was found, joined.

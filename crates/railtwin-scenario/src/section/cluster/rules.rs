@@ -5,11 +5,11 @@ use railtwin_fabric::Network;
 
 use super::{ClusterPlacement, ClusterSpec};
 use crate::Scenario;
-use crate::consistency::Trouble;
 use crate::section::apart::troubles_beside;
+use crate::violation::Violation;
 
 /// What is wrong, and the key.
-pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Violation)> {
     let Some(cluster) = &scenario.cluster else { return Vec::new() };
     let mut troubles = troubles_beside(scenario, "[cluster], of whose jobs it says nothing");
     troubles.extend(troubles_of_services(scenario, cluster));
@@ -48,7 +48,7 @@ pub(crate) fn troubles_of_cluster(scenario: &Scenario) -> Vec<(String, Trouble)>
 }
 
 /// What is wrong between weeks of jobs and hosts without GPUs: storage, gateways, the network that they stand on.
-fn troubles_of_services(scenario: &Scenario, cluster: &ClusterSpec) -> Vec<(String, Trouble)> {
+fn troubles_of_services(scenario: &Scenario, cluster: &ClusterSpec) -> Vec<(String, Violation)> {
     let mut troubles = Vec::new();
     let mut push = |key: &str, message: &str, hint| {
         troubles.push((key.to_owned(), (message.to_owned(), hint)));

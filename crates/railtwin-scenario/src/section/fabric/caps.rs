@@ -5,9 +5,9 @@ use railtwin_workload::Collective;
 use super::host_caps::{models, of_model};
 use super::{CapSpec, CapsFile};
 use crate::check::check;
-use crate::consistency::Trouble;
 use crate::resolve::{Reader, Source};
 use crate::tree::{Node, steps};
+use crate::violation::Violation;
 use crate::{Problem, SCHEMA, Scenario, ScenarioError};
 
 /// The key that says whose caps hold.
@@ -40,7 +40,7 @@ impl Caps {
 }
 
 /// What contradicts itself in caps, with the path of each: `cap.0.until`.
-pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Violation)> {
     let mut troubles = Vec::new();
     for (row, cap) in caps.iter().enumerate() {
         let mut told = |key: &str, message: &str, hint: &'static str| {

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use railtwin_reliability::failure_process::Process;
 use railtwin_units::SimTime;
 
-use crate::consistency::Trouble;
 use crate::section::failures::{FailuresSpec, RateSpec};
 use crate::section::fault::FaultKind;
 use crate::section::fault::rules::{ends, trouble_of_fault};
+use crate::violation::Violation;
 
 /// What is wrong with it, each with the path of its key below `failures`.
-pub(crate) fn troubles_of_failures(failures: &FailuresSpec) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_failures(failures: &FailuresSpec) -> Vec<(String, Violation)> {
     let mut all = Vec::new();
     if let Some((key, trouble)) = trouble_of_whole(failures) {
         all.push((key.to_owned(), trouble));
@@ -30,7 +30,7 @@ pub(crate) fn troubles_of_failures(failures: &FailuresSpec) -> Vec<(String, Trou
     all
 }
 
-fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> {
+fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Violation)> {
     if failures.window == SimTime::ZERO {
         let message = "a window of 0 s has room for no fault".to_owned();
         return Some((
@@ -68,7 +68,7 @@ fn trouble_of_whole(failures: &FailuresSpec) -> Option<(&'static str, Trouble)> 
     None
 }
 
-fn trouble_of_rate(rate: &RateSpec) -> Option<(&'static str, Trouble)> {
+fn trouble_of_rate(rate: &RateSpec) -> Option<(&'static str, Violation)> {
     let fault = rate.fault("all".to_owned());
     if let Some(trouble) = trouble_of_fault(&fault) {
         return Some(trouble);

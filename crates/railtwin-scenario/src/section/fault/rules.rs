@@ -1,8 +1,8 @@
 //! What no single key of `[[fault]]` shows: which kind goes with what is named, and with which keys.
 use railtwin_units::SimTime;
 
-use crate::consistency::Trouble;
 use crate::section::fault::{FaultKind, FaultSpec};
+use crate::violation::Violation;
 
 /// What a kind of fault can happen to, and its keys.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +126,7 @@ fn kinds_with(key: &str) -> &'static str {
 }
 
 /// What is wrong with a fault, at which of its keys.
-pub(crate) fn trouble_of_fault(fault: &FaultSpec) -> Option<(&'static str, Trouble)> {
+pub(crate) fn trouble_of_fault(fault: &FaultSpec) -> Option<(&'static str, Violation)> {
     let name = fault.kind.name();
     let rule = FaultRule::of(fault.kind);
     let (subject, _) = fault.subject.parts();
@@ -138,7 +138,7 @@ pub(crate) fn trouble_of_fault(fault: &FaultSpec) -> Option<(&'static str, Troub
 }
 
 /// Keys that the kind needs or does not know.
-fn of_keys(fault: &FaultSpec, rule: &FaultRule) -> Option<(&'static str, Trouble)> {
+fn of_keys(fault: &FaultSpec, rule: &FaultRule) -> Option<(&'static str, Violation)> {
     let name = fault.kind.name();
     let given = [
         ("until", fault.until.is_some()),
@@ -209,7 +209,7 @@ fn of_keys(fault: &FaultSpec, rule: &FaultRule) -> Option<(&'static str, Trouble
 }
 
 /// Times that contradict each other.
-fn of_times(fault: &FaultSpec) -> Option<(&'static str, Trouble)> {
+fn of_times(fault: &FaultSpec) -> Option<(&'static str, Violation)> {
     let flaps = fault.kind == FaultKind::Flap;
     if let Some(until) = fault.until {
         if matches!(fault.kind, FaultKind::Up | FaultKind::Flap) {

@@ -15,6 +15,7 @@ use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Algorithm, Collective, Recompute};
 
+use crate::section::MANY;
 use crate::section::storage::{CheckpointSpec, InferenceSpec, ReadSpec};
 
 pub use self::placement::Placement;
@@ -25,8 +26,6 @@ pub const ALL_JOBS: &str = "jobs";
 
 /// Bound of steps.
 pub(crate) const MOST_STEPS: u32 = 100_000;
-/// Bound of counts of work.
-pub(crate) const MANY: i64 = 1_000_000;
 /// Bound of GPUs, hosts and host numbers.
 const MOST_GPUS: i64 = 1 << 24;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use railtwin_control::RankOrder;
 
 use super::{ALL_JOBS, JobSize, JobSpec, Placement};
-use crate::consistency::Trouble;
+use crate::violation::Violation;
 
 /// Gives each job without a name the name `job-<number>`.
 pub(crate) fn name_jobs(jobs: &mut [JobSpec]) {
@@ -23,9 +23,9 @@ fn copied<'a>(jobs: &'a [JobSpec], name: &str) -> Option<&'a str> {
 }
 
 /// What is wrong with the jobs, by the paths of keys.
-pub(crate) fn troubles_of_jobs(jobs: &[JobSpec]) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_jobs(jobs: &[JobSpec]) -> Vec<(String, Violation)> {
     let mut all = Vec::new();
-    let mut push = |path: String, trouble: Trouble| all.push((path, trouble));
+    let mut push = |path: String, trouble: Violation| all.push((path, trouble));
     let mut names = BTreeSet::new();
     for (index, job) in jobs.iter().enumerate() {
         if !names.insert(job.name.as_str()) {
@@ -50,7 +50,7 @@ pub(crate) fn troubles_of_jobs(jobs: &[JobSpec]) -> Vec<(String, Trouble)> {
     all
 }
 
-fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Trouble)> {
+fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Violation)> {
     let mut gpus = BTreeSet::new();
     if let Some(gpu) = job.gpus_of_host.iter().find(|gpu| !gpus.insert(**gpu)) {
         let message = format!("gpus_of_host has GPU {gpu} twice");

@@ -3,11 +3,11 @@ use railtwin_engine::packet::{Buffer, MOST_BYTES, MarkAt, Packets, SwitchModel};
 use railtwin_units::Bytes;
 
 use super::switch::{SwitchSpec, TIERS, switch_models};
-use crate::consistency::Trouble;
 use crate::scenario::Scenario;
+use crate::violation::Violation;
 
 /// Every trouble with its path.
-pub(crate) fn troubles_of_packets(scenario: &Scenario) -> Vec<(String, Trouble)> {
+pub(crate) fn troubles_of_packets(scenario: &Scenario) -> Vec<(String, Violation)> {
     let mut found = Vec::new();
     let packet = &scenario.packet;
     found.extend(of_packet(packet).map(|(key, trouble)| (format!("packet.{key}"), trouble)));
@@ -24,7 +24,7 @@ pub(crate) fn troubles_of_packets(scenario: &Scenario) -> Vec<(String, Trouble)>
 }
 
 /// A size outside of its bounds.
-fn outside(key: &str, bytes: u64, least: u64, most: u64, hint: &'static str) -> Option<Trouble> {
+fn outside(key: &str, bytes: u64, least: u64, most: u64, hint: &'static str) -> Option<Violation> {
     let message = || {
         format!(
             "`{key}` is {}; it may be {} to {}",
@@ -36,7 +36,7 @@ fn outside(key: &str, bytes: u64, least: u64, most: u64, hint: &'static str) -> 
     (bytes < least || bytes > most).then(|| (message(), hint))
 }
 
-fn of_packet(packet: &Packets) -> Option<(&'static str, Trouble)> {
+fn of_packet(packet: &Packets) -> Option<(&'static str, Violation)> {
     let full = packet.full();
     let a_packet = "a full packet, payload and header, must fit: write more";
     let sizes = [
@@ -55,7 +55,7 @@ fn of_packet(packet: &Packets) -> Option<(&'static str, Trouble)> {
 }
 
 /// What the congestion control goes by and no switch does.
-fn of_congestion_control(packet: &Packets, switches: &[SwitchModel; 3]) -> Option<Trouble> {
+fn of_congestion_control(packet: &Packets, switches: &[SwitchModel; 3]) -> Option<Violation> {
     let (name, needs) = (packet.congestion_control.name(), packet.congestion_control.needs());
     if needs.marks && switches.iter().all(|switch| switch.ecn.is_none()) {
         let hint = "write [switch.leaf] ecn = { min = \"100 kB\", max = \"400 kB\", probability = 0.2 }";
@@ -73,7 +73,7 @@ fn of_switch(
     tier: &SwitchSpec,
     SwitchModel { buffer, credit, .. }: &SwitchModel,
     packet: &Packets,
-) -> Option<(&'static str, Trouble)> {
+) -> Option<(&'static str, Violation)> {
     let (Buffer::Shared { bytes, .. } | Buffer::Carved { bytes }) = *buffer;
     let shared = matches!(buffer, Buffer::Shared { .. });
     let foreign = [("reserved", tier.reserved.is_some()), ("alpha", tier.alpha.is_some())];

@@ -1,17 +1,17 @@
 //! `[routing]`: its keys are declared beside the `RoutingCase` that they become, in `railtwin-engine`; here is what no
 //! single key of it shows.
 use railtwin_control::crux::plan::SharingPolicy;
-use railtwin_engine::case::Replan as RoutingReplan;
+use railtwin_engine::Replan as RoutingReplan;
 use railtwin_engine::routing_spec::{Replan, RoutingSpec};
 use railtwin_engine::{Balancer, ControlSpec, RoutingCase};
 use railtwin_routing::Fields;
 use railtwin_units::SimTime;
 
 use crate::Scenario;
-use crate::consistency::Trouble;
 use crate::error::Problem;
-use crate::remarks::listed;
+use crate::listed::listed;
 use crate::tree::{Node, steps};
+use crate::violation::Violation;
 
 /// `routing.fields` names each field once.
 pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>) {
@@ -29,7 +29,7 @@ pub(crate) fn check_fields(text: &str, tree: &Node, problems: &mut Vec<Problem>)
 const PERIOD_MIN: SimTime = SimTime::from_ns(1_000);
 
 /// What is wrong with the period of `key`.
-fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str, Trouble)> {
+fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str, Violation)> {
     (period < PERIOD_MIN).then(|| {
         (
             key,
@@ -39,7 +39,7 @@ fn trouble_of_period(key: &'static str, period: SimTime) -> Option<(&'static str
 }
 
 /// What is wrong with periods, and their keys.
-pub(crate) fn troubles_of_periods(scenario: &Scenario) -> Vec<(&'static str, Trouble)> {
+pub(crate) fn troubles_of_periods(scenario: &Scenario) -> Vec<(&'static str, Violation)> {
     let (routing, control) = (&scenario.routing, &scenario.control);
     let plans = match routing.replan() {
         RoutingReplan::Every(period) if period > SimTime::ZERO => Some(period),
@@ -54,7 +54,7 @@ pub(crate) fn troubles_of_periods(scenario: &Scenario) -> Vec<(&'static str, Tro
 }
 
 /// What is wrong with `routing.replan_time`.
-pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Trouble> {
+pub(crate) fn trouble_of_replan(routing: &RoutingSpec) -> Option<Violation> {
     match (routing.replan, routing.replan_time) {
         (Some(Replan::Never), Some(time)) => {
             let message = format!("a plan {time} after convergence, but replan = \"never\"");

@@ -1,8 +1,8 @@
 //! What no single key of `[steering]` shows.
 use railtwin_units::SimTime;
 
-use crate::consistency::Trouble;
-use crate::remarks::listed;
+use crate::listed::listed;
+use crate::violation::Violation;
 use crate::{Scenario, SteeredBy, SteeringSpec};
 
 /// Warnings that name the keys of detectors and of the policy's answer to them where nothing detects, and those of the
@@ -64,7 +64,7 @@ pub(crate) fn idle_steering(scenario: &Scenario, steering: &SteeringSpec) -> Vec
 }
 
 /// What is wrong, and the key under `steering`.
-pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
+pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, Violation)> {
     let steering = scenario.steering.as_ref()?;
     let twice = twice(steering);
     let Some(failures) = &scenario.failures else {
@@ -90,7 +90,7 @@ pub(crate) fn trouble_of_steering(scenario: &Scenario) -> Option<(&'static str, 
 }
 
 /// What keeps the steps of a run from being followed.
-fn of_a_run(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
+fn of_a_run(scenario: &Scenario) -> Option<(&'static str, Violation)> {
     if scenario.faults.is_empty() {
         let message = "[steering] of a scenario in which nothing fails".to_owned();
         return Some((
@@ -115,7 +115,7 @@ fn of_a_run(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
 }
 
 /// A cause that is named twice.
-fn twice(steering: &SteeringSpec) -> Option<(&'static str, Trouble)> {
+fn twice(steering: &SteeringSpec) -> Option<(&'static str, Violation)> {
     let causes = steering.automatic.iter().flatten();
     let twice = causes
         .enumerate()

@@ -1,11 +1,11 @@
 //! What no single key of `[telemetry]` shows.
 use railtwin_units::SimTime;
 
-use crate::consistency::Trouble;
+use crate::violation::Violation;
 use crate::{JobSpec, Scenario};
 
 /// What is wrong, and the key under `telemetry`.
-pub(crate) fn trouble_of_telemetry(scenario: &Scenario) -> Option<(&'static str, Trouble)> {
+pub(crate) fn trouble_of_telemetry(scenario: &Scenario) -> Option<(&'static str, Violation)> {
     let telemetry = scenario.telemetry.as_ref()?;
     if scenario.jobs.is_empty() {
         let message = "telemetry of a scenario without jobs".to_owned();
