@@ -7,14 +7,12 @@
 //! * `lines`: which lines those were.
 //! * `members`: which ranks process groups have.
 //! * `standstill`: how far ranks were when an operation ran out of its time, as dumps have it.
-//! * `unexplained`: failures that nothing else explains, quoted.
 //! * errors between hosts: [`railtwin_diagnosis::ends`].
 mod counters;
 mod ended;
 mod lines;
 mod members;
 mod standstill;
-mod unexplained;
 mod who;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,12 +25,11 @@ use railtwin_records::{
     Batch, Component, Directory, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome,
 };
 
-pub(super) use ended::of_ends as judge_ends;
+pub(crate) use ended::of_ends as judge_ends;
 pub use ended::of_victims;
-pub(super) use lines::Lines;
+pub(crate) use lines::Lines;
 pub use standstill::{are_quiet, of_states, of_timeouts, silent, timeouts_note};
-pub(super) use unexplained::judge as judge_unexplained;
-pub(super) use who::Who;
+pub(crate) use who::Who;
 
 /// How long before the end of logs something that may have passed is still of now, in nanoseconds.
 const RECENT_NS: u64 = 3_600_000_000_000;
@@ -40,15 +37,15 @@ const RECENT_NS: u64 = 3_600_000_000_000;
 const LITTLE: f64 = 0.45;
 
 /// An event with its file.
-pub(super) type Said<'a> = (&'a str, &'a LogEvent);
+pub(crate) type Said<'a> = (&'a str, &'a LogEvent);
 
 /// Events of all logs, each with its file.
-pub(super) fn events(logs: &[(String, ClusterLog)]) -> Vec<Said<'_>> {
+pub(crate) fn events(logs: &[(String, ClusterLog)]) -> Vec<Said<'_>> {
     logs.iter().flat_map(|(file, log)| log.events.iter().map(move |event| (file.as_str(), event))).collect()
 }
 
 /// Adds readings of counters to the batch, and hosts and ranks to the directory; gives notes.
-pub(super) fn take_counters(
+pub(crate) fn take_counters(
     logs: &[(String, ClusterLog)],
     tests: &[(String, Vec<NcclTest>)],
     job: &str,
@@ -93,7 +90,7 @@ fn finding(component: Component, confidence: f64, faults: Vec<FaultKind>, said: 
 }
 
 /// Errors between hosts.
-pub(super) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
+pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Finding>, Vec<String>) {
     let (mut reports, mut notes) = (Vec::new(), Vec::new());
     let mut own: BTreeMap<String, (u64, Evidence)> = BTreeMap::new();
     // Transfers that did not arrive, of which an old version does not say whom they were to.
@@ -182,7 +179,7 @@ fn lost_by_nobody(said: &[Said<'_>], who: &Who<'_>) -> Finding {
 }
 
 /// Errors of CUDA that are those of the program.
-pub(super) fn judge_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>, Vec<String>) {
+pub(crate) fn judge_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> (Vec<Finding>, Vec<String>) {
     // What a process says when it is on its way out, or what counters tell.
     const PASSED: [&str; 5] =
         ["driver shutting down", "ecc error", "already", "peer access", "invalid argument"];
@@ -228,7 +225,7 @@ pub(super) fn judge_processes(events: &[Said<'_>], who: &Who<'_>, job: &str) -> 
 }
 
 /// NICs, PCIe and memory of which a kernel says that they fail.
-pub(super) fn judge_devices(
+pub(crate) fn judge_devices(
     events: &[Said<'_>],
     who: &Who<'_>,
     until_ns: u64,

@@ -136,7 +136,7 @@ impl<'a> Who<'a> {
     }
 
     /// The host of an event.
-    pub(super) fn host_of(&self, event: &LogEvent) -> String {
+    pub(crate) fn host_of(&self, event: &LogEvent) -> String {
         match (&event.host, event.rank.and_then(|rank| self.ranks.get(&rank))) {
             (Some(host), _) => self.known(host),
             (None, Some((host, _))) => host.clone(),

@@ -6,8 +6,8 @@ use railtwin_formats::telemetry::{Alarm, AlarmLevel, LogEvent, LogSays, NcclEven
 use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, SourceLine, Suspect, Syndrome};
 
-use super::Said;
-use crate::judges::{Judgement, RowsView};
+use super::{Judgement, RowsView};
+use crate::logs::Said;
 
 /// Confidence in a process that reports a failure: it may report that of another.
 const REPORTER: f64 = 0.3;
@@ -19,7 +19,7 @@ const QUOTED: usize = 8;
 const KINDS: usize = 4;
 
 /// A finding that quotes all failures, and a note on warnings that no failure follows.
-pub(crate) fn judge(view: &RowsView<'_>) -> Judgement {
+pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
     let alarms: Vec<(usize, Said<'_>)> =
         view.events.iter().copied().enumerate().filter(|(_, (_, event))| level(event).is_some()).collect();
     let (mut failures, mut warnings): (Vec<Said<'_>>, Vec<Said<'_>>) = (Vec::new(), Vec::new());

@@ -2,6 +2,8 @@
 //!
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
+mod unexplained;
+
 use std::ops::Deref;
 
 use railtwin_diagnosis::hang::dumps::findings_of_dumps;
@@ -9,18 +11,18 @@ use railtwin_diagnosis::wiring::wiring_of;
 use railtwin_records::Finding;
 use rayon::prelude::*;
 
-use super::logs::{Said, Who};
-use super::names::{self, Names};
-use super::rows::Rows;
-use super::{between, compute, durations, failed_tests, flags, logs, ras, slower, streams, tests_between};
+use crate::logs::{Said, Who};
+use crate::names::{self, Names};
+use crate::rows::Rows;
+use crate::{between, compute, durations, failed_tests, flags, logs, ras, slower, streams, tests_between};
 
 /// The rows as judges see them: with all events of logs, and the names behind them.
 pub struct RowsView<'r> {
     rows: &'r Rows<'r>,
     /// Events of all logs, with the file of each.
-    pub(super) events: Vec<Said<'r>>,
+    pub(crate) events: Vec<Said<'r>>,
     /// Hosts, GPUs, NICs and ranks behind the addresses and numbers of events.
-    pub(super) who: Who<'r>,
+    pub(crate) who: Who<'r>,
 }
 
 impl<'r> RowsView<'r> {
@@ -139,24 +141,24 @@ pub const JUDGES: [Judge; 20] = [
     of_tests("pairs", |rows| between::judge(rows)),
     of_rest("timeouts", |rows| logs::of_timeouts(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
     of_rest("victims", |rows| logs::of_victims(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
-    of_rest("unexplained", logs::judge_unexplained),
+    of_rest("unexplained", unexplained::judge),
 ];
 
 /// Everything that judges found.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(crate) struct Judged {
     /// Findings of the job.
-    pub(super) of_job: Vec<Finding>,
+    pub(crate) of_job: Vec<Finding>,
     /// Findings of tests.
-    pub(super) of_tests: Vec<Finding>,
+    pub(crate) of_tests: Vec<Finding>,
     /// Findings for a job that stopped without another explanation, the first judge's first.
-    pub(super) of_rest: Vec<Vec<Finding>>,
-    pub(super) notes: Vec<String>,
-    pub(super) failed_tests: usize,
+    pub(crate) of_rest: Vec<Vec<Finding>>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) failed_tests: usize,
 }
 
 /// Asks all judges, side by side; the order of what they say is that of the list.
-pub(super) fn judge(rows: &Rows<'_>, mut names: Option<&mut Names>) -> Judged {
+pub(crate) fn judge(rows: &Rows<'_>, mut names: Option<&mut Names>) -> Judged {
     let view = RowsView::of(rows);
     let verdicts: Vec<Judgement> = JUDGES.par_iter().map(|judge| (judge.judge)(&view)).collect();
     let mut judged = Judged::default();
@@ -199,8 +201,8 @@ fn dumps(rows: &RowsView<'_>) -> Judgement {
     let Some(dumps) = &rows.dumps else { return Judgement::default() };
     let mut verdict = Judgement::from(findings_of_dumps(dumps, rows.job));
     let unsure = dumps.unsure.iter().filter(|rank| dumps.dumps.iter().any(|dump| dump.rank == **rank));
-    verdict.notes.extend(super::flight::unsure_note(&unsure.copied().collect()));
-    verdict.notes.extend(super::flight::by_name_note(&rows.merged.flight_recorder));
+    verdict.notes.extend(crate::flight::unsure_note(&unsure.copied().collect()));
+    verdict.notes.extend(crate::flight::by_name_note(&rows.merged.flight_recorder));
     verdict
 }
 
