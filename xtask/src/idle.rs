@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::findings::Findings;
-use crate::rust_text::live_code;
+use crate::rust_text::{WithLiterals, live_code};
 use crate::settings::{self, Settings};
 
 /// The crate whose items are looked at.
@@ -33,7 +33,7 @@ pub fn check(root: &Path) -> Result<Findings, String> {
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
         let is_own = name.starts_with(CRATE);
-        sources.push(Source { name, code: without_imports(&live_code(&text)), is_own });
+        sources.push(Source { name, code: without_imports(&live_code(&text, WithLiterals(false))), is_own });
     }
     let reached = reached(&sources);
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();

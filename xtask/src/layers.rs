@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::findings::Findings;
 use crate::manifests::{self, Crate, Kind, Layer};
-use crate::rust_text::live_code;
+use crate::rust_text::{WithLiterals, live_code};
 
 /// The highest layer that a crate beside the house may look at: the façade.
 const HIGHEST_FOR_BESIDE: u8 = 6;
@@ -143,7 +143,7 @@ fn check_sources(root: &Path, from: &Crate, findings: &mut Findings) -> Result<(
     for path in rust_files(&from.folder.join("src"))? {
         let source = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        for (index, line) in live_code(&source).lines().enumerate() {
+        for (index, line) in live_code(&source, WithLiterals(false)).lines().enumerate() {
             let banned = WORLDLY_WORDS
                 .iter()
                 .find(|w| (!w.files || from.name != FILES_CRATE) && has_word(line, w.word));

@@ -1,12 +1,23 @@
 //! Blanks what is not live code in Rust source: comments, literals, and items under `#[cfg(test)]`.
 //!
 //! Blanked characters become spaces and line breaks stay, so line numbers hold in the result.
+//! The build script of `railtwin` reads sources with it, too.
 
-/// Returns `source` with comments, the insides of literals, and test-only items blanked.
-pub fn live_code(source: &str) -> String {
-    let mut text = blank_comments_and_literals(source);
-    blank_test_items(&mut text);
-    text.into_iter().collect()
+/// Whether literals stand in live code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WithLiterals(pub bool);
+
+/// Returns `source` with comments and test-only items blanked, and, unless they are wanted, literals.
+pub fn live_code(source: &str, literals: WithLiterals) -> String {
+    let mut code = blank_comments_and_literals(source, WithLiterals(false));
+    let tests = test_items(&code);
+    if literals.0 {
+        code = blank_comments_and_literals(source, literals);
+    }
+    for (from, to) in tests {
+        blank(&mut code, from, to);
+    }
+    code.into_iter().collect()
 }
 
 fn blank(text: &mut [char], from: usize, to: usize) {
@@ -18,7 +29,7 @@ fn blank(text: &mut [char], from: usize, to: usize) {
     }
 }
 
-fn blank_comments_and_literals(source: &str) -> Vec<char> {
+fn blank_comments_and_literals(source: &str, literals: WithLiterals) -> Vec<char> {
     let mut text: Vec<char> = source.chars().collect();
     let mut at = 0;
     while at < text.len() {
@@ -30,7 +41,7 @@ fn blank_comments_and_literals(source: &str) -> Vec<char> {
             ('\'', _) => end_of_character(&text, at),
             _ => at,
         };
-        if end > at {
+        if end > at && (text[at] == '/' || !literals.0) {
             blank(&mut text, at, end);
         }
         at = end.max(at + 1);
@@ -104,19 +115,20 @@ fn end_of_character(text: &[char], from: usize) -> usize {
     }
 }
 
-/// Blanks each item that follows `#[cfg(test)]`, up to its closing brace or its semicolon.
-fn blank_test_items(text: &mut [char]) {
+/// Where each item under `#[cfg(test)]` stands, from the attribute up to its closing brace or its semicolon.
+fn test_items(text: &[char]) -> Vec<(usize, usize)> {
     const MARK: [char; 12] = ['#', '[', 'c', 'f', 'g', '(', 't', 'e', 's', 't', ')', ']'];
-    let mut at = 0;
+    let (mut at, mut items) = (0, Vec::new());
     while at + MARK.len() <= text.len() {
         if text[at..at + MARK.len()] == MARK {
             let end = end_of_item(text, at + MARK.len());
-            blank(text, at, end);
+            items.push((at, end));
             at = end;
         } else {
             at += 1;
         }
     }
+    items
 }
 
 fn end_of_item(text: &[char], from: usize) -> usize {
@@ -141,10 +153,10 @@ fn end_of_item(text: &[char], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::live_code;
+    use super::{WithLiterals, live_code};
 
     fn keeps(source: &str, word: &str) -> bool {
-        live_code(source).contains(word)
+        live_code(source, WithLiterals(false)).contains(word)
     }
 
     #[test]
@@ -168,15 +180,25 @@ mod tests {
         let source = "fn a() {}\n#[cfg(test)]\nmod tests { fn b() { word(); } }\nfn kept() {}\n";
         assert!(!keeps(source, "word"));
         assert!(keeps(source, "kept"));
-        assert_eq!(live_code(source).lines().count(), source.lines().count());
+        assert_eq!(live_code(source, WithLiterals(false)).lines().count(), source.lines().count());
         assert!(keeps("#[cfg(test)]\nmod tests;\nfn kept() {}", "kept"));
         assert!(keeps("#[cfg(test)]\nuse a::{b, c};\nfn kept() {}", "kept"));
     }
 
     #[test]
+    fn literals_stay_where_they_are_wanted() {
+        let source = "let a = \"a // word }\"; // gone\n#[cfg(test)]\nmod tests { const B: &str = \"}\"; gone() }\nkept('}')\n";
+        let code = live_code(source, WithLiterals(true));
+        assert!(
+            code.contains("a // word }") && code.contains("kept('}')") && !code.contains("gone"),
+            "{code}"
+        );
+    }
+
+    #[test]
     fn unfinished_source_does_not_panic() {
         for source in ["\"", "'", "'\\", "r#\"", "/*", "#[cfg(test)]", "r", "\"\\", "b'", "r#"] {
-            assert_eq!(live_code(source).chars().count(), source.chars().count());
+            assert_eq!(live_code(source, WithLiterals(false)).chars().count(), source.chars().count());
         }
     }
 }
