@@ -43,7 +43,7 @@ pub struct Keyed {
 /// Id, scenario and figure.
 pub(super) type Name = [String; 3];
 
-pub(super) fn name(row: &Reproduced) -> Key {
+pub(super) fn name(row: &Reproduced) -> Name {
     [row.id.clone(), row.scenario.clone(), row.figure.clone()]
 }
 
@@ -249,7 +249,7 @@ mod tests {
             of_case.iter().cloned().map(|row| Reproduced { seconds, ..row }).collect::<Vec<_>>()
         };
         let keys = |key: &str| BTreeMap::from([(slow.scenario.clone(), key.to_owned())]);
-        table.take(&[slow.clone()]);
+        table.take(std::slice::from_ref(&slow));
         table.take_keys(&all(4.4), &keys("one"));
         assert!(table.text().ends_with(&format!("\nkey\t{}\t4\tone\n", slow.scenario)), "{}", table.text());
         assert_eq!(Table::read(&table.text()), Ok(table.clone()));

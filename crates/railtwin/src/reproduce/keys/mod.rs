@@ -3,7 +3,7 @@
 //! A key is a hash of the case (its rows, scenarios and the files that they read) and of the sources that the case depends
 //! on ([`parts`]), without words, comments and tests. The build embeds the hashes of sources, so a key belongs to the
 //! program that computed it. The compiler is not part of a key.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
@@ -40,10 +40,8 @@ fn is_of(file: &str, name: &str) -> bool {
 pub fn keys() -> Result<BTreeMap<String, String>, Error> {
     let all = rows();
     let mut keys = BTreeMap::new();
-    for source in all.iter().map(Row::source) {
-        if !keys.contains_key(&place(&source)) {
-            keys.insert(place(&source), key(&source, &all)?);
-        }
+    for source in all.iter().map(Row::source).collect::<BTreeSet<_>>() {
+        keys.insert(place(&source), key(&source, &all)?);
     }
     Ok(keys)
 }

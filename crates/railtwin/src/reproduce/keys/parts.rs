@@ -126,6 +126,7 @@ const CALCULATED: &[&str] = &[
 
 /// Sources that change no figure of the table: words, pages, output files, estimates before a run, and answers to other
 /// questions.
+#[cfg(test)]
 const NOT_NEEDED: &[&str] = &[
     "railtwin-formats/error",
     "railtwin-formats/lib",
@@ -204,6 +205,12 @@ const CALCULATIONS: &[Calculation] = &[
         name: "gpt3-and-bert-settings",
         papers: &["gpt3-and-bert-settings"],
         lists: &[NEIGHBORS, CALCULATED],
+    },
+    Calculation { name: "response-time", papers: &[], lists: &[RELIABILITY, JUDGED, CALCULATED] },
+    Calculation {
+        name: "sauron-pairs",
+        papers: &["sauron-ib-read", "sauron-ib-send", "sauron-ib-write"],
+        lists: &[INSIDE, CALCULATED],
     },
 ];
 
@@ -284,6 +291,9 @@ mod tests {
         for known in CALCULATIONS {
             let source = format!("{}{}", crate::reproduce::CALCULATION, known.name);
             assert!(crate::reproduce::rows().iter().any(|row| row.source() == source), "{}", known.name);
+            for name in known.papers {
+                assert!(crate::reproduce::PAPERS.iter().any(|(paper, _)| paper == name), "{name}");
+            }
         }
     }
 }
