@@ -49,7 +49,7 @@ golden: need ## write the agreed figures in golden/ anew, printing old, new and 
 	@UPDATE_GOLDEN=1 cargo test -q -p railtwin --test all -- --nocapture key_figures
 
 .PHONY: reproduce
-reproduce: need $(COMMAND) ## run all rows of the reproduction table and their sweeps; writes the agreed figures and the page
+reproduce: need $(COMMAND) ## run the stale rows of the reproduction table and their sweeps; writes the agreed figures and the page
 	@scripts/reproduce $(ROWS)
 
 .PHONY: bench-peers

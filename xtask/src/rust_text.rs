@@ -1,6 +1,7 @@
 //! Blanks what is not live code in Rust source: comments, literals, and items under `#[cfg(test)]`.
 //!
 //! Blanked characters become spaces and line breaks stay, so line numbers hold in the result.
+//! The build script of `railtwin` reads sources with it, too.
 
 /// Returns `source` with comments, the insides of literals, and test-only items blanked.
 pub fn live_code(source: &str) -> String {
@@ -191,6 +192,16 @@ mod tests {
         assert_eq!(live_code(source).lines().count(), source.lines().count());
         assert!(keeps("#[cfg(test)]\nmod tests;\nfn kept() {}", "kept"));
         assert!(keeps("#[cfg(test)]\nuse a::{b, c};\nfn kept() {}", "kept"));
+    }
+
+    #[test]
+    fn literals_stay_where_they_are_wanted() {
+        let source = "let a = \"a // word }\"; // gone\n#[cfg(test)]\nmod tests { const B: &str = \"}\"; gone() }\nkept('}')\n";
+        let code = live_text(source);
+        assert!(
+            code.contains("a // word }") && code.contains("kept('}')") && !code.contains("gone"),
+            "{code}"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Progress on a terminal, and what the process used.
+//! Progress on a terminal; memory and CPU time of the process.
 use std::io::{Result, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -52,4 +52,13 @@ pub(crate) fn memory_peak_bytes() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
+}
+
+/// CPU seconds of this process in user and system mode, if the system reports them, in steps of 0.01 s.
+pub(crate) fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The program's name, in brackets, may have blanks. User and system time are fields 12 and 13 after it.
+    let mut cells = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let [own, system]: [u64; 2] = [cells.next()?.parse().ok()?, cells.next()?.parse().ok()?];
+    Some((own + system) as f64 / 100.0)
 }

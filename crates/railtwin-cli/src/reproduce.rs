@@ -1,4 +1,5 @@
 //! `railtwin reproduce`: the figures of the papers beside ours.
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -8,10 +9,11 @@ use clap::Args;
 use indicatif::ProgressBar;
 use railtwin::reproduce::cost::cost;
 use railtwin::reproduce::{
-    Reproduced, Table, accepted, add_robustness, asked_ids, markdown, number, reproduce, totals,
+    Reproduced, Table, accepted, add_robustness, asked_ids, keys, markdown, number, reproduce_where, totals,
 };
 
 use crate::foreseen::goes_on;
+use crate::meter::cpu_seconds;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -39,31 +41,50 @@ pub struct ReproduceArgs {
     /// Hold figures against those of a file, to the last printed digit; others end with status 1
     #[arg(long, value_name = "FILE")]
     agreed: Option<PathBuf>,
-    /// Write figures into that file instead
+    /// Write figures and keys of slow cases into that file instead; seconds are then CPU seconds
     #[arg(long, requires = "agreed")]
     update: bool,
+    /// Run only quick cases and cases whose key changed; --robustness then sweeps only cases with a new key and rows that changed
+    #[arg(long, requires = "update", conflicts_with = "ids")]
+    stale: bool,
+    /// Run nothing and write the present keys: only if no result can have changed, such as after a move of files
+    #[arg(long, requires = "agreed", conflicts_with_all = ["ids", "update"])]
+    rekey: bool,
 }
 
 pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if let Some(path) = args.agreed.as_deref().filter(|_| args.rekey) {
+        return rekey(path, streams);
+    }
     if let Some(path) = args.agreed.as_deref().filter(|_| args.update) {
         check_place(path)?;
     }
     let ids = asked_ids(&args.ids).map_err(|error| CliError::of(error, ""))?;
+    let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
+    let known = agreed.clone().unwrap_or_default();
+    let stale = if args.stale { known.stale(&keys_now()?) } else { BTreeSet::new() };
+    let keep = |row: &Reproduced| !args.stale || !known.is_keyed(row) || stale.contains(&row.scenario);
     let cores = available_parallelism().map_or(1, usize::from);
-    if !goes_on(&cost(&ids, args.full, cores).map_err(|error| CliError::of(error, ""))?, streams)? {
+    if !goes_on(&cost(&ids, &keep, args.full, cores).map_err(|error| CliError::of(error, ""))?, streams)? {
         return Ok(());
     }
-    let agreed = args.agreed.as_deref().map(|path| read(path, args.update)).transpose()?;
     let start = Instant::now();
     let spinner = ProgressBar::new_spinner();
     let progress = |scenario: &str| {
         spinner.set_message(scenario.to_owned());
         spinner.tick();
     };
-    let clock = || start.elapsed().as_secs_f64();
-    let mut table = reproduce(&ids, args.full, &clock, &progress).map_err(|error| CliError::of(error, ""))?;
+    // A busy machine must not decide which cases tests run.
+    let clock = || cpu_seconds().filter(|_| args.update).unwrap_or_else(|| start.elapsed().as_secs_f64());
+    let mut table = reproduce_where(&ids, &keep, args.full, &clock, &progress)
+        .map_err(|error| CliError::of(error, ""))?;
     if args.robustness {
-        add_robustness(&ids, &mut table, &progress).map_err(|error| CliError::of(error, ""))?;
+        let swept = |row: &Reproduced| {
+            !args.stale
+                || stale.contains(&row.scenario)
+                || !known.changes(std::slice::from_ref(row)).is_empty()
+        };
+        add_robustness(&mut table, &swept, &progress).map_err(|error| CliError::of(error, ""))?;
     }
     spinner.finish_and_clear();
     if args.json {
@@ -87,16 +108,34 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
     }
 }
 
+fn keys_now() -> Result<BTreeMap<String, String>, CliError> {
+    keys().map_err(|error| CliError::of(error, ""))
+}
+
+/// Writes the present keys of the keyed cases into the file, and reports how many changed.
+fn rekey(path: &Path, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    let (mut agreed, now) = (read(path, false)?, keys_now()?);
+    let count = agreed.stale(&now).len();
+    agreed.rekey(&now);
+    write_agreed(path, &agreed)?;
+    Ok(writeln!(streams.notes, "{count} keys changed; nothing ran")?)
+}
+
 /// Writes figures into the file, beside those that others wrote while these came out.
 fn update(path: &Path, table: &[Reproduced], streams: &mut Streams<'_>) -> Result<(), CliError> {
     let mut agreed = read(path, true)?;
     let (changes, gone) = (agreed.changes(table), agreed.gone(&[]));
     agreed.take(table);
-    railtwin_store::write_whole(path, agreed.text().as_bytes())
-        .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))?;
+    agreed.take_keys(table, &keys_now()?);
+    write_agreed(path, &agreed)?;
     changes.iter().try_for_each(|line| writeln!(streams.notes, "{line}"))?;
     gone.iter().try_for_each(|name| writeln!(streams.notes, "{name}: {GONE}, left out"))?;
     Ok(())
+}
+
+fn write_agreed(path: &Path, agreed: &Table) -> Result<(), CliError> {
+    railtwin_store::write_whole(path, agreed.text().as_bytes())
+        .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Refuses a place where no file can be written, before runs that take hours.

@@ -506,80 +506,150 @@ fn told(base: &toml::Table, path: &[String], key: &'static Key) -> Option<Told> 
     told
 }
 
-#[test]
-fn every_key_is_heard_by_both_engines() {
-    let mut all = BTreeSet::new();
-    declared(railtwin_scenario::keys(), &mut all);
-    let skipped = |name: &str| {
-        OF_THE_QUESTION.iter().any(|key| name == format!("a scenario {key}"))
-            // A rate hands these to a fault, and they are heard there.
-            || name.strip_prefix("[[failures.rate]] ").is_some_and(|name| {
-                FaultMeasure::TABLE.keys.iter().any(|key| key.name == name)
-            })
-            // Thresholds act where something is at them: tests of telemetry hold that they are those of the scenario.
-            || name.starts_with("[telemetry.detectors]")
-            // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others and names those that a
-            // policy does not read; below are those of hosts.
-            || name.starts_with("[cluster")
-            || name.ends_with(" cluster")
-            // So is traffic inside hosts: `intranode.rs`, and below.
-            || name.starts_with("[intranode")
-            || name.ends_with(" intranode")
-            // Storage is one.
-            || name == "[[fault]] storage"
-            || AFTERWARDS.iter().any(|section| name.starts_with(&format!("[{section}]")))
-    };
-    all.retain(|name| !skipped(name));
-    let mut wrong = Vec::new();
-    for engine in ["flow", "packet"] {
-        let mut found: BTreeMap<String, Told> = BTreeMap::new();
-        for text in bases() {
-            let mut base: toml::Table = text.parse().unwrap();
-            base.insert("engine".to_owned(), engine.into());
-            // Hosts that begin when they are told to: what happens early meets them at work.
-            let packet = base.entry("packet").or_insert_with(|| toml::Table::new().into());
-            let jitter = packet.as_table_mut().unwrap().entry("start_jitter");
-            jitter.or_insert_with(|| "0 s".into());
-            let mut keys = Vec::new();
-            places(railtwin_scenario::keys(), &base, &[], &mut keys);
-            match outcome(&base) {
-                Ok(_) => {}
-                // What an engine refuses with the key's name is heard.
-                Err(Refusal::Meaning(message))
-                    if message.contains(&format!("the {engine} engine does not know")) =>
-                {
-                    let refused = |path: &[String]| match path[0].as_str() {
-                        "fault" | "failures" | "steering" | "storage" | "frontend" => true,
-                        "job" => ["checkpoint", "read", "workload"].contains(&path[1].as_str()),
-                        _ => false,
-                    };
-                    let there = |path: &[String]| now(&base, path).is_some();
-                    let heard = keys.into_iter().filter(|(_, path, _)| refused(path) && there(path));
-                    found.extend(heard.map(|(name, ..)| (name, Told::Heard)));
-                    continue;
-                }
-                Err(Refusal::Text(message) | Refusal::Meaning(message)) => {
-                    wrong.push(format!("{engine}: {text}\n{message}"));
-                }
-            }
-            for (name, path, key) in keys {
-                if skipped(&name) || found.get(&name) == Some(&Told::Heard) {
-                    continue;
-                }
-                if let Some(told) = told(&base, &path, key) {
-                    let known = found.entry(name).or_insert(told.clone());
-                    *known = known.clone().max(told);
-                }
+/// Returns the section of each declared key, by the key's name; `scenario` for keys outside of sections. The keys of a table
+/// that several sections share belong to the first.
+fn sections() -> BTreeMap<String, &'static str> {
+    let mut of = BTreeMap::new();
+    // Tables that others share with the sections of no steps belong to the others.
+    let (apart, others): (Vec<&Key>, Vec<&Key>) =
+        railtwin_scenario::keys().keys.iter().partition(|key| ["cluster", "intranode"].contains(&key.name));
+    for key in others.into_iter().chain(apart) {
+        let (mut found, mut section) = (BTreeSet::new(), key.name);
+        match &key.kind {
+            Kind::Section(inner) | Kind::Sections(inner) => declared(inner, &mut found),
+            Kind::Named(_) | Kind::Version | Kind::Conditions => {}
+            _ => {
+                section = "scenario";
+                found.insert(format!("{} {}", railtwin_scenario::keys().title, key.name));
             }
         }
-        for name in &all {
-            match found.get(name) {
-                Some(Told::Heard) => {}
-                other => wrong.push(format!("{engine}: {name}: {other:?}")),
+        for name in found {
+            of.entry(name).or_insert(section);
+        }
+    }
+    of.retain(|name, _| !is_skipped(name));
+    of
+}
+
+/// Returns whether other tests cover a key.
+fn is_skipped(name: &str) -> bool {
+    OF_THE_QUESTION.iter().any(|key| name == format!("a scenario {key}"))
+        // A rate hands these to a fault, and they are heard there.
+        || name.strip_prefix("[[failures.rate]] ").is_some_and(|name| {
+            FaultMeasure::TABLE.keys.iter().any(|key| key.name == name)
+        })
+        // Thresholds act where something is at them: tests of telemetry hold that they are those of the scenario.
+        || name.starts_with("[telemetry.detectors]")
+        // Weeks of jobs are no run of steps: `cluster.rs` holds every key of them against the others and names those that a
+        // policy does not read; below are those of hosts.
+        || name.starts_with("[cluster")
+        || name.ends_with(" cluster")
+        // So is traffic inside hosts: `intranode.rs`, and below.
+        || name.starts_with("[intranode")
+        || name.ends_with(" intranode")
+        // Storage is one.
+        || name == "[[fault]] storage"
+        || AFTERWARDS.iter().any(|section| name.starts_with(&format!("[{section}]")))
+}
+
+/// Returns a base for an engine.
+fn base_of(text: &str, engine: &str) -> toml::Table {
+    let mut base: toml::Table = text.parse().unwrap();
+    base.insert("engine".to_owned(), engine.into());
+    // Hosts that begin when they are told to: what happens early meets them at work.
+    let packet = base.entry("packet").or_insert_with(|| toml::Table::new().into());
+    let jitter = packet.as_table_mut().unwrap().entry("start_jitter");
+    jitter.or_insert_with(|| "0 s".into());
+    base
+}
+
+/// Returns whether an engine without support for a key refuses the base with the key's name.
+fn is_refused(path: &[String]) -> bool {
+    match path[0].as_str() {
+        "fault" | "failures" | "steering" | "storage" | "frontend" => true,
+        "job" => ["checkpoint", "read", "workload"].contains(&path[1].as_str()),
+        _ => false,
+    }
+}
+
+/// Returns whether an engine refuses a base because it does not know a key.
+fn is_unknown(engine: &str, base: &toml::Table) -> bool {
+    let message = format!("the {engine} engine does not know");
+    matches!(outcome(base), Err(Refusal::Meaning(why)) if why.contains(&message))
+}
+
+/// Requires that an engine responds to each key of a section, in at least one base.
+fn check_section(engine: &str, section: &str) {
+    let mut all = sections();
+    all.retain(|_, of| *of == section);
+    let (mut wrong, mut found) = (Vec::new(), BTreeMap::<String, Told>::new());
+    let mut bases: Vec<toml::Table> = bases().iter().map(|text| base_of(text, engine)).collect();
+    // Bases with the section respond to most keys, and spare runs of the others.
+    bases.sort_by_key(|base| !base.contains_key(section));
+    for base in bases {
+        let mut keys = Vec::new();
+        places(railtwin_scenario::keys(), &base, &[], &mut keys);
+        keys.retain(|(name, ..)| all.contains_key(name) && found.get(name) != Some(&Told::Heard));
+        if keys.is_empty() {
+            continue;
+        }
+        if is_unknown(engine, &base) {
+            let heard =
+                keys.into_iter().filter(|(_, path, _)| is_refused(path) && now(&base, path).is_some());
+            found.extend(heard.map(|(name, ..)| (name, Told::Heard)));
+            continue;
+        }
+        for (name, path, key) in keys {
+            // Two variants of a table may share a key.
+            if found.get(&name) == Some(&Told::Heard) {
+                continue;
+            }
+            if let Some(told) = told(&base, &path, key) {
+                let known = found.entry(name).or_insert(told.clone());
+                *known = known.clone().max(told);
             }
         }
     }
+    for name in all.keys() {
+        match found.get(name) {
+            Some(Told::Heard) => {}
+            other => wrong.push(format!("{engine}: {name}: {other:?}")),
+        }
+    }
     assert!(wrong.is_empty(), "{} keys are not heard:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// One test for each section and engine, so that threads share the work.
+macro_rules! section_tests {
+    ($($section:ident)*) => {
+        /// The sections with tests.
+        const SECTIONS: &[&str] = &[$(stringify!($section)),*];
+
+        mod flow {
+            $(#[test]
+            fn $section() {
+                super::check_section("flow", stringify!($section));
+            })*
+        }
+
+        mod packet {
+            $(#[test]
+            fn $section() {
+                super::check_section("packet", stringify!($section));
+            })*
+        }
+    };
+}
+
+section_tests! {
+    scenario run fabric frontend storage routing control job cap fault failures steering reaction transport packet switch
+    telemetry
+}
+
+#[test]
+fn each_section_has_its_test() {
+    let known: BTreeSet<&str> = sections().into_values().collect();
+    assert_eq!(known, BTreeSet::from_iter(SECTIONS.iter().copied()));
 }
 
 /// What weeks of jobs, or traffic inside hosts, come to, and what is said beside it; why it is refused.
@@ -637,4 +707,16 @@ fn keys_of_hosts_are_heard_where_no_steps_are_run() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?} are not heard");
+}
+
+#[test]
+fn each_base_resolves_or_is_refused_by_an_engine_that_does_not_know_it() {
+    for engine in ["flow", "packet"] {
+        for text in bases() {
+            let base = base_of(&text, engine);
+            if let Err(Refusal::Text(message) | Refusal::Meaning(message)) = outcome(&base) {
+                assert!(is_unknown(engine, &base), "{engine}: {text}\n{message}");
+            }
+        }
+    }
 }

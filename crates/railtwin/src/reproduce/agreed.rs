@@ -1,16 +1,24 @@
-//! What the figures of the table were when last agreed on: a line for each in `golden/reproduction.tsv`.
+//! What the figures of the table were when last agreed on: a line for each in `golden/reproduction.tsv`. Below them the file
+//! has one line for each case that takes long, with its key.
 //!
 //! Runs are deterministic, so a figure is held to the last digit that is printed.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::keys::KEYED_FROM_S;
 use super::page::number;
 use super::{Reproduced, frames};
 
 /// Begins the file.
 const HEAD: &str = "# id\tscenario\tfigure\tours\toutcome\tstays met; `make reproduce` writes this file\n";
 
+/// Begins the lines of keys.
+const KEYS_HEAD: &str = "# key\tcase that tests do not run\tCPU seconds\thash of the case and of the sources that it depends on\n";
+
 /// What tells such a file from others.
 const BEGINS: &str = "# id\t";
+
+/// First cell of the line of a key; no row has this id.
+const KEY: &str = "key";
 
 /// A figure as it was agreed on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,16 +31,28 @@ pub struct Agreed {
     pub robust: String,
 }
 
-/// Id, scenario and figure.
-type Key = [String; 3];
+/// A case that tests do not run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keyed {
+    /// CPU seconds of its last run, rounded.
+    pub seconds: u32,
+    /// Its key at that run ([`super::keys`]).
+    pub key: String,
+}
 
-fn key(row: &Reproduced) -> Key {
+/// Id, scenario and figure.
+pub(super) type Name = [String; 3];
+
+pub(super) fn name(row: &Reproduced) -> Name {
     [row.id.clone(), row.scenario.clone(), row.figure.clone()]
 }
 
-/// All figures that were agreed on.
+/// All figures that were agreed on, and the keyed cases by [`Reproduced::scenario`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Table(BTreeMap<Key, Agreed>);
+pub struct Table {
+    figures: BTreeMap<Name, Agreed>,
+    keyed: BTreeMap<String, Keyed>,
+}
 
 impl Table {
     /// Reads what [`Table::text`] writes.
@@ -47,26 +67,36 @@ impl Table {
         if is_other {
             return Err("line 1: no agreed figures; a file of those begins with `# id` and a tab".to_owned());
         }
-        let mut table = BTreeMap::new();
+        let mut table = Self::default();
         let is_row = |line: &str| !line.starts_with('#') && !line.trim().is_empty();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| is_row(line)) {
             let cells: Vec<&str> = line.split('\t').collect();
+            if let [KEY, case, seconds, key] = cells[..] {
+                let seconds = seconds.parse();
+                let seconds =
+                    seconds.map_err(|_| format!("line {}: no whole number of seconds", number + 1))?;
+                table.keyed.insert(case.to_owned(), Keyed { seconds, key: key.to_owned() });
+                continue;
+            }
             let [id, scenario, figure, ours, outcome, robust] = cells[..] else {
                 let count = cells.len();
-                return Err(format!("line {}: {count} cells; write six between tabs", number + 1));
+                return Err(format!(
+                    "line {}: {count} cells; write six between tabs, four for a key",
+                    number + 1
+                ));
             };
             let [ours, outcome, robust] = [ours, outcome, robust].map(str::to_owned);
-            let key = [id, scenario, figure].map(str::to_owned);
-            if table.insert(key, Agreed { ours, outcome, robust }).is_some() {
+            let name = [id, scenario, figure].map(str::to_owned);
+            if table.figures.insert(name, Agreed { ours, outcome, robust }).is_some() {
                 return Err(format!("line {}: {id} {figure} stands twice; write it once", number + 1));
             }
         }
-        Ok(Self(table))
+        Ok(table)
     }
 
     /// What was agreed on of a figure.
     pub fn of(&self, row: &Reproduced) -> Option<&Agreed> {
-        self.0.get(&key(row))
+        self.figures.get(&name(row))
     }
 
     /// What of these figures is not as agreed, a line each. Robustness is held where it was looked at.
@@ -87,6 +117,46 @@ impl Table {
         rows.iter().filter_map(line).collect()
     }
 
+    /// Returns whether the case of a figure has a key. Tests compare the key and do not run the case.
+    pub fn is_keyed(&self, row: &Reproduced) -> bool {
+        self.keyed.contains_key(&row.scenario)
+    }
+
+    /// Returns the cases with another key in `now`: their figures need a new run.
+    pub fn stale(&self, now: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let is_stale =
+            |(case, keyed): &(&String, &Keyed)| now.get(*case).is_some_and(|now| *now != keyed.key);
+        self.keyed.iter().filter(is_stale).map(|(case, _)| case.clone()).collect()
+    }
+
+    /// Stores the keys of the cases of these figures, if their [`Reproduced::seconds`] reach the limit. A case with figures
+    /// missing from `rows` keeps its old key.
+    pub fn take_keys(&mut self, rows: &[Reproduced], now: &BTreeMap<String, String>) {
+        let mut all = BTreeMap::<String, usize>::new();
+        frames().into_iter().for_each(|row| *all.entry(row.scenario).or_default() += 1);
+        for (case, key) in now {
+            let of_case = || rows.iter().filter(|row| row.scenario == *case);
+            if of_case().next().is_none() || Some(&of_case().count()) != all.get(case) {
+                continue;
+            }
+            let seconds = of_case().map(|row| row.seconds).fold(0.0, f64::max);
+            if seconds < KEYED_FROM_S {
+                self.keyed.remove(case);
+            } else {
+                let keyed = Keyed { seconds: seconds.round() as u32, key: key.clone() };
+                self.keyed.insert(case.clone(), keyed);
+            }
+        }
+    }
+
+    /// Stores the present key of each keyed case, without a run.
+    pub fn rekey(&mut self, now: &BTreeMap<String, String>) {
+        self.keyed.retain(|case, _| now.contains_key(case));
+        for (case, keyed) in &mut self.keyed {
+            keyed.key.clone_from(&now[case]);
+        }
+    }
+
     /// Takes what these figures are now. What was swept before stays where nothing was swept now.
     pub fn take(&mut self, rows: &[Reproduced]) {
         for row in rows {
@@ -94,24 +164,31 @@ impl Table {
             if row.robust.is_none() && row.swept {
                 now.robust = self.of(row).map_or(String::new(), |old| old.robust.clone());
             }
-            self.0.insert(key(row), now);
+            self.figures.insert(name(row), now);
         }
     }
 
-    /// The file: the figures that the table has, in its order.
+    /// Returns the file: the figures of the table in its order, then the keys of its cases by name.
     pub fn text(&self) -> String {
         let line = |row: &Reproduced| {
             let Agreed { ours, outcome, robust } = self.of(row)?;
-            Some(format!("{}\t{ours}\t{outcome}\t{robust}\n", key(row).join("\t")))
+            Some(format!("{}\t{ours}\t{outcome}\t{robust}\n", name(row).join("\t")))
         };
-        std::iter::once(HEAD.to_owned()).chain(frames().iter().filter_map(line)).collect()
+        let frames = frames();
+        let figures = frames.iter().filter_map(line);
+        let cases: BTreeSet<&str> = frames.iter().map(|row| row.scenario.as_str()).collect();
+        let known = || self.keyed.iter().filter(|(case, _)| cases.contains(case.as_str()));
+        let keys = known().map(|(case, Keyed { seconds, key })| format!("{KEY}\t{case}\t{seconds}\t{key}\n"));
+        let head = known().next().map(|_| KEYS_HEAD.to_owned());
+        std::iter::once(HEAD.to_owned()).chain(figures).chain(head).chain(keys).collect()
     }
 
     /// Figures of these ids (all when empty) that were agreed on and are none of the table.
     pub fn gone(&self, ids: &[String]) -> Vec<String> {
-        let known: Vec<Key> = frames().iter().map(key).collect();
-        let is_wanted = |key: &&Key| ids.is_empty() || ids.contains(&key[0]);
-        self.0.keys().filter(is_wanted).filter(|key| !known.contains(key)).map(|key| key.join(" ")).collect()
+        let known: BTreeSet<Name> = frames().iter().map(name).collect();
+        let is_wanted = |name: &&Name| ids.is_empty() || ids.contains(&name[0]);
+        let names = self.figures.keys().filter(is_wanted);
+        names.filter(|name| !known.contains(*name)).map(|name| name.join(" ")).collect()
     }
 }
 
@@ -164,10 +241,33 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_case_has_a_key() {
+        let mut table = Table::default();
+        let slow = Reproduced { seconds: 4.4, ..row() };
+        let of_case: Vec<_> = frames().into_iter().filter(|row| row.scenario == slow.scenario).collect();
+        let all = |seconds: f64| {
+            of_case.iter().cloned().map(|row| Reproduced { seconds, ..row }).collect::<Vec<_>>()
+        };
+        let keys = |key: &str| BTreeMap::from([(slow.scenario.clone(), key.to_owned())]);
+        table.take(std::slice::from_ref(&slow));
+        table.take_keys(&all(4.4), &keys("one"));
+        assert!(table.text().ends_with(&format!("\nkey\t{}\t4\tone\n", slow.scenario)), "{}", table.text());
+        assert_eq!(Table::read(&table.text()), Ok(table.clone()));
+        assert!(table.is_keyed(&slow) && table.stale(&keys("one")).is_empty());
+        assert_eq!(table.stale(&keys("other")).into_iter().collect::<Vec<_>>(), [slow.scenario.as_str()]);
+        table.rekey(&keys("other"));
+        assert!(table.stale(&keys("other")).is_empty());
+        // A case that became quick returns to the tests.
+        table.take_keys(&all(0.9), &keys("other"));
+        assert!(!table.is_keyed(&slow));
+    }
+
+    #[test]
     fn lines_that_are_none_are_named() {
         for (text, says) in [
             ("# id\ta\nb\tc\n", "line 2: 2 cells"),
             ("# id\t\na\tb\tc\td\te\tf\na\tb\tc\td\te\tf\n", "line 3"),
+            ("# id\t\nkey\ta\tsome\tb\n", "line 2: no whole number"),
             ("# a page\n", "line 1: no agreed figures"),
             ("a\tb\tc\td\te\tf\n", "line 1: no agreed figures"),
         ] {

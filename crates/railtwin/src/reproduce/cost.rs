@@ -23,13 +23,17 @@ const REST_S: f64 = 0.2;
 /// Bytes of a calculation: cases, jobs and links of the largest, `crux-clos`.
 const OF_CALCULATION: f64 = 45e6;
 
-/// Cost of the rows with `wanted` ids (all when empty), as [`super::reproduce`] runs them on so many cores.
+/// Cost of the rows with `wanted` ids (all when empty), as [`super::reproduce_where`] runs them on so many cores.
 ///
 /// # Errors
 /// Those of [`super::reproduce`].
-pub fn cost(wanted: &[String], full: bool, cores: usize) -> Result<Cost, Error> {
-    let keep = |_: &Reproduced| true;
-    let (rows, points_of): (_, BTreeMap<String, Points>) = prepared(wanted, &keep, full)?;
+pub fn cost(
+    wanted: &[String],
+    keep: &dyn Fn(&Reproduced) -> bool,
+    full: bool,
+    cores: usize,
+) -> Result<Cost, Error> {
+    let (rows, points_of): (_, BTreeMap<String, Points>) = prepared(wanted, keep, full)?;
     let mut all = Cost::least("no rows");
     for points in points_of.values() {
         all = all.then(&points.cost(cores)?);

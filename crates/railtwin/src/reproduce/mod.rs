@@ -4,8 +4,8 @@
 //! they are held against other simulators, `scenarios/reference/` where README holds two fabrics against each other,
 //! embedded here, so that `railtwin run scenarios/papers/<name>.toml --json` prints the same values.
 //! Rows of models without a run name a calculation instead ([`calculate`]).
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use railtwin_units::Bytes;
@@ -23,6 +23,7 @@ mod cross_segment;
 mod crux;
 mod detect;
 mod job_sizes;
+mod keys;
 mod page;
 mod pick;
 mod points;
@@ -33,12 +34,14 @@ mod sweep;
 mod tenants;
 mod testbed;
 mod weeks;
+use agreed::Name;
 use crux::Cases;
 use pick::Picked;
 use points::{Length, Points};
 use sweep::{Set, Sweep};
 
 pub use agreed::{Agreed, Table};
+pub use keys::keys;
 pub use page::{accepted, markdown, number, totals, with_table};
 pub use robust::{Chosen, Robust};
 
@@ -97,6 +100,16 @@ impl Row {
     fn scenarios(&self) -> Vec<String> {
         let others = self.figures.iter().filter_map(|wanted| wanted.from.against().map(str::to_owned));
         std::iter::once(self.source()).chain(others).collect()
+    }
+
+    /// What it asks of its case, without the words beside it.
+    fn asks(&self) -> String {
+        let of_figure = |wanted: &Wanted| {
+            let Wanted { figure, from, paper, kind, low, high, skipped, open: _ } = wanted;
+            format!("{figure} {from:?} {paper} {kind:?} {low:?} {high:?} {}\n", skipped.is_some())
+        };
+        let figures: String = self.figures.iter().map(of_figure).collect();
+        format!("{:?} {:?} {:?}\n{figures}", self.kind, self.draws, self.sweep)
     }
 }
 
@@ -203,7 +216,7 @@ pub struct Reproduced {
     pub unswept: Option<String>,
     /// Parameters that the paper leaves open and we chose.
     pub fitted: BTreeMap<String, serde_json::Value>,
-    /// Wall seconds of the scenario; filled in by who has a clock.
+    /// Seconds of its scenario and of those that it is held against; filled in by who has a clock.
     pub seconds: f64,
 }
 
@@ -309,7 +322,8 @@ pub fn reproduce_where(
                 first.insert(clock() - start);
             }
         }
-        let seconds = seconds_of[&row.source()];
+        let seconds =
+            row.scenarios().iter().collect::<BTreeSet<_>>().into_iter().map(|name| seconds_of[name]).sum();
         table.extend(row.figures.iter().map(|wanted| reproduced(row, wanted, &points_of, seconds)));
     }
     Ok(table)
@@ -356,19 +370,26 @@ fn rows_of(wanted: &[String]) -> Result<Vec<Row>, Error> {
     Ok(rows().into_iter().filter(|row| wanted.is_empty() || wanted.contains(&row.id)).collect())
 }
 
-/// Adds to figures that [`reproduce`] gave for the same ids in how many choices of what is fitted they stay met.
+/// Adds to figures of the table that `keep` keeps in how many choices of what is fitted they stay met.
 /// `progress` hears of each source before it runs.
 ///
 /// # Errors
 /// Those of [`reproduce`].
 pub fn add_robustness(
-    wanted: &[String],
     table: &mut [Reproduced],
+    keep: &dyn Fn(&Reproduced) -> bool,
     progress: &dyn Fn(&str),
 ) -> Result<(), Error> {
-    let robust = robust::robust(&rows_of(wanted)?, progress)?;
-    for (row, robust) in table.iter_mut().zip(robust.into_iter().flatten()) {
-        (row.robust, row.choices) = robust.map_or((None, Vec::new()), |(robust, all)| (Some(robust), all));
+    let wanted: BTreeSet<Name> = table.iter().filter(|row| keep(row)).map(agreed::name).collect();
+    let mut rows = rows();
+    rows.retain(|row| row.figures.iter().any(|figure| wanted.contains(&agreed::name(&frame(row, figure)))));
+    let robust = robust::robust(&rows, progress)?;
+    let frames =
+        rows.iter().flat_map(|row| row.figures.iter().map(|figure| agreed::name(&frame(row, figure))));
+    let told: BTreeMap<Name, _> = frames.zip(robust.into_iter().flatten()).collect();
+    for row in table.iter_mut().filter(|row| wanted.contains(&agreed::name(row))) {
+        let told = told.get(&agreed::name(row)).cloned().flatten();
+        (row.robust, row.choices) = told.map_or((None, Vec::new()), |(robust, all)| (Some(robust), all));
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ fn sweeps_choose_what_there_is() {
 fn a_choice_of_what_is_fitted_moves_what_hangs_on_it() {
     let ids = ["QH08".to_owned()];
     let mut table = reproduce(&ids, false, &|| 0.0, &|_| ()).unwrap();
-    add_robustness(&ids, &mut table, &|_| ()).unwrap();
+    add_robustness(&mut table, &|_| true, &|_| ()).unwrap();
     let of = |name: &str| table.iter().find(|row| row.figure == name).unwrap().robust.unwrap();
     // Twice as long a repair makes twice as many failures of both; singles stay.
     let both = of("leaf_failures_both");

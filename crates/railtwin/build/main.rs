@@ -1,8 +1,13 @@
-//! Puts the built page into the program, or the committed stand-in where it has not been built; and the
-//! scenarios of the reproduction table.
+//! Puts the built page into the program, or the committed stand-in where it has not been built; the
+//! scenarios of the reproduction table; and what the sources are that its figures come from.
 #![allow(clippy::disallowed_methods, reason = "a build script reads the repository")]
 use std::path::Path;
 use std::{env, fs};
+
+#[allow(dead_code, reason = "the script needs one of its functions")]
+#[path = "../../../xtask/src/rust_text.rs"]
+mod rust_text;
+mod sources;
 
 fn main() {
     let built = Path::new("../../web/dist/report.html");
@@ -13,6 +18,7 @@ fn main() {
     let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("report.html");
     fs::copy(page, target).expect("the page can be copied into the build folder");
     papers();
+    sources::embed();
 }
 
 /// Embeds the scenarios of the reproduction table as `PAPERS`, name and text by name, those of other simulators as
