@@ -38,6 +38,8 @@ pub struct Settings {
 pub struct House {
     /// Places that read words back.
     pub words_read: Option<usize>,
+    /// Public items of crates other than `railtwin-control` that tests alone read.
+    pub idle_elsewhere: Option<usize>,
     /// Words in logs of foreign programs, which have to be read.
     pub foreign_words: Vec<String>,
     /// Lines of the longest function.
