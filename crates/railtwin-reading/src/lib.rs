@@ -6,6 +6,8 @@
 //! 2. judge: [`judges::JUDGES`], one list for streams and whole files; each gives a [`judges::Judgement`].
 //! 3. join: findings of the same fault become one, ranked, with actions and sources.
 //! 4. answer: [`Diagnosed`]; [`answer`] has it on one screen, [`words`] in a first line.
+#![allow(clippy::disallowed_methods, reason = "evidence lies in files and folders")]
+
 pub mod answer;
 mod beside;
 pub mod between;

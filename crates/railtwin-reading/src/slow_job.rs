@@ -189,8 +189,6 @@ fn of_long_steps(steps: &[LongStep]) -> Option<String> {
 fn of_group(job: &str, group: &SlowGroup) -> Finding {
     let share = SET / group.ranks.len() as f64;
     let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
-    let of = || (group.kind.clone(), group.stages.iter().copied().collect::<Vec<u32>>());
-    let ((kind, stages), (of_times, stages_of_times)) = (of(), of());
     Finding {
         at_ns: 0,
         since: Since::default(),
@@ -201,9 +199,9 @@ fn of_group(job: &str, group: &SlowGroup) -> Finding {
         severity: group.cost.clamp(0.0, 1.0),
         cost: None,
         evidence: vec![
-            Evidence::new(OperationSeen::GroupCost { group: kind, stages }, group.cost, 0.0),
+            Evidence::new(OperationSeen::GroupCost { group: group.kind.clone(), stages: group.stages.clone() }, group.cost, 0.0),
             Evidence::new(
-                OperationSeen::GroupTimes { group: of_times, stages: stages_of_times },
+                OperationSeen::GroupTimes { group: group.kind.clone(), stages: group.stages.clone() },
                 group.times,
                 1.0,
             ),

@@ -120,8 +120,10 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
 /// A host must lack bandwidth at half of the sizes of a test: a single size of a healthy host lacks up to 0.12 by chance
 /// (cluster01 of nccl-tests-cluster). What shows at one size only, because there is no other, accuses nobody.
 fn slow_hosts<'a>(rows: impl Iterator<Item = &'a Measured<'a>>, settings: &Settings) -> Vec<Finding> {
-    // test -> class -> host -> logarithms of bandwidth
-    let mut tests: BTreeMap<&str, BTreeMap<(&str, u64), BTreeMap<&str, Vec<f64>>>> = BTreeMap::new();
+    // Logarithms of bandwidth by host; those by class and size; those by test.
+    type ByHost<'a> = BTreeMap<&'a str, Vec<f64>>;
+    type BySize<'a> = BTreeMap<(&'a str, u64), ByHost<'a>>;
+    let mut tests: BTreeMap<&str, BySize<'_>> = BTreeMap::new();
     for row in rows {
         let hosts = tests.entry(&row.test).or_default().entry((&row.class, row.bytes)).or_default();
         hosts.entry(row.hosts[0]).or_default().push(row.bandwidth.ln());
