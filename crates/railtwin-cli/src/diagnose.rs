@@ -33,7 +33,7 @@ const TITLED: usize = 3;
 /// Arguments of `diagnose`.
 #[derive(Args, Debug)]
 pub struct DiagnoseArgs {
-    /// Files of telemetry, folders of them, or one run folder
+    /// Files of telemetry, folders and archives (.tar, .tar.gz) of them, - for standard input, or one run folder
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
     /// A scenario whose fabric the hosts are in, so that suspects have NICs, cables and switches

@@ -304,3 +304,26 @@ impl Names for &[&'static str] {
         self.iter().map(|&name| name.to_owned()).collect()
     }
 }
+
+/// An archive says what its files say, whatever packs it.
+#[test]
+fn an_archive_says_what_its_folder_says() {
+    let from = ours("nccl_one_gpu").join("forward");
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, options) in [("job.tar.gz", "-czf"), ("job.tar", "-cf")] {
+        let archive = scratch.path().join(name);
+        let packed = std::process::Command::new("tar")
+            .args([options, archive.to_str().unwrap(), "-C", from.to_str().unwrap(), "timeout", "log"])
+            .status()
+            .unwrap();
+        assert!(packed.success());
+        let (status, answer) = diagnose(&[archive.to_str().unwrap()]);
+        assert_eq!((status, accused(&answer)), (1, vec!["job/5".to_owned()]), "{answer}");
+        let file = answer["files"][0]["file"].as_str().unwrap();
+        assert!(file.contains(&format!("{name}/")), "{file}");
+    }
+    let damaged = scratch.path().join("damaged.tar.gz");
+    std::fs::write(&damaged, &std::fs::read(scratch.path().join("job.tar.gz")).unwrap()[..5000]).unwrap();
+    let told = crate::harness::railtwin(&["diagnose", damaged.to_str().unwrap()]);
+    told.assert_refused(&["is a damaged archive"]);
+}

@@ -50,6 +50,22 @@ pub(super) fn batches(files: &[PathBuf]) -> Vec<&[PathBuf]> {
     cut
 }
 
+/// The bytes of something that is no file of its own, such as a member of an archive.
+pub(super) fn load_bytes(name: String, bytes: Vec<u8>, time_ns: u64) -> Result<Loaded, Refused> {
+    let failed = |problem: String| (Error::File { path: name.clone(), problem }, true, None);
+    let bytes = input::unpacked(&bytes).map_err(|error| failed(error.to_string()))?.into_owned();
+    if bytes.is_empty() {
+        return Err((
+            Error::Argument(format!("{name} is empty; give a file of telemetry")),
+            false,
+            rank_of(&name),
+        ));
+    }
+    let format = detect_format(&bytes);
+    let time_ns = if format == Some(Format::Parquet) { 0 } else { time_ns };
+    Ok(Loaded { name, bytes, format, time_ns })
+}
+
 /// Reads the bytes of a file and says what it is.
 pub(super) fn load(path: &Path) -> Result<Loaded, Refused> {
     let name = path.display().to_string();

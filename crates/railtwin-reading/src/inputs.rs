@@ -10,9 +10,10 @@ use railtwin_formats::telemetry::{
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use rayon::prelude::*;
 
+use super::archive;
 use super::between::Ways;
 use super::dump_folders::DumpFolders;
-use super::files::{Decoded, Loaded, Refused, batches, load};
+use super::files::{Decoded, Loaded, Refused, batches, load, load_bytes};
 use super::names::Names;
 use super::{ScenarioText, run_folder, slow_job, sysfs_trees};
 use crate::error::Error;
@@ -22,6 +23,8 @@ pub(super) const RUN_FILE: &str = "run.json";
 /// Readings whose files are no further apart were copied together; then they are taken for so long apart.
 const SAME_NS: u64 = 500_000_000;
 const APART_NS: u64 = 60_000_000_000;
+/// Files of an archive that are decoded side by side.
+const MEMBERS: usize = 256;
 /// Most files that an error names.
 const NAMED_MAX: usize = 8;
 
@@ -106,6 +109,18 @@ impl Inputs {
         };
         let mut read = 0_usize;
         for path in paths {
+            if path.as_os_str() == archive::STANDARD_INPUT {
+                read += reading.take_bytes(path, archive::standard_input()?, true)?;
+                continue;
+            }
+            if archive::is_named(path) && path.is_file() {
+                let failed = |error: std::io::Error| Error::File {
+                    path: path.display().to_string(),
+                    problem: error.to_string(),
+                };
+                read += reading.take_bytes(path, std::fs::read(path).map_err(failed)?, false)?;
+                continue;
+            }
             let mut files = vec![path.clone()];
             // Errors of the name itself are errors of the call.
             let about = path.metadata().map_err(|error| Error::File {
@@ -223,6 +238,32 @@ impl Reading<'_> {
     /// that they stand on the command line.
     fn take(&mut self, paths: &[PathBuf], named: bool) -> usize {
         let loaded: Vec<Result<Loaded, Refused>> = paths.par_iter().map(|path| load(path)).collect();
+        self.take_loaded(paths, loaded, named)
+    }
+
+    /// Takes the bytes of standard input or of an archive; how many files could be read.
+    fn take_bytes(&mut self, path: &Path, bytes: Vec<u8>, is_stream: bool) -> Result<usize, Error> {
+        if !archive::is_archive(&bytes) {
+            let name = if is_stream { "standard input".to_owned() } else { path.display().to_string() };
+            let loaded = load_bytes(name, bytes, 0);
+            return Ok(self.take_loaded(&[path.to_owned()], vec![loaded], true));
+        }
+        let mut read = 0;
+        let mut members = archive::members(path, &bytes)?.into_iter().peekable();
+        drop(bytes);
+        while members.peek().is_some() {
+            let batch: Vec<archive::Member> = members.by_ref().take(MEMBERS).collect();
+            let paths: Vec<PathBuf> = batch.iter().map(|one| one.path.clone()).collect();
+            let loaded = batch
+                .into_par_iter()
+                .map(|one| load_bytes(one.path.display().to_string(), one.bytes, one.time_ns))
+                .collect();
+            read += self.take_loaded(&paths, loaded, false);
+        }
+        Ok(read)
+    }
+
+    fn take_loaded(&mut self, paths: &[PathBuf], loaded: Vec<Result<Loaded, Refused>>, named: bool) -> usize {
         // Times of readings hang on those before them.
         let timed: Vec<Result<(Loaded, u64), Refused>> = loaded
             .into_iter()

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods, reason = "evidence lies in files and folders")]
 
 pub mod answer;
+mod archive;
 mod beside;
 pub mod between;
 pub mod compute;
