@@ -107,6 +107,8 @@ fn keys_without_effect_are_named() {
     let named = |text: &str| {
         let mut one = told(text).unwrap().remove(0);
         let notes = std::mem::replace(&mut one.notes, base.notes.clone());
+        // A note of its own says this, too.
+        one.idle_gate = None;
         (one == base, notes.into_iter().filter(|note| !base.notes.contains(note)).collect::<Vec<_>>())
     };
     let host = |keys: &str| BASE.replace("nics = 4 }", &format!("{keys} }}"));
@@ -140,6 +142,7 @@ fn keys_without_effect_are_named() {
     };
     let (mut ungated, gated) = (question(&gate(&list)), question(&list));
     let notes = std::mem::replace(&mut ungated.notes, gated.notes.clone());
+    ungated.idle_gate = None;
     assert!(ungated == gated && notes.iter().any(|note| note == met), "{notes:?}");
     let (_, notes) = named(&gate(&BASE.replace("\"crux\"", "\"ecmp\"")));
     assert_eq!(notes, ["cluster.gate changes nothing: ecmp has no gate"]);
