@@ -95,11 +95,8 @@ fn is_glog_fatal(line: &str) -> bool {
 /// A level of a logger: `[FATAL]`, `CRITICAL:`, ` FATAL `, at the begin of a line or behind its time.
 fn is_level_fatal(line: &str) -> bool {
     let head: String = line.chars().take(64).collect();
-    let is_level = |word: &str| {
-        let bare = word.trim_matches(|letter: char| "[]:|-".contains(letter));
-        matches!(bare, "FATAL" | "CRITICAL")
-    };
-    head.split_whitespace().any(is_level)
+    let is_level = |word: &str| matches!(word.trim_matches(['[', ']', '|', '-']), "FATAL" | "CRITICAL");
+    head.split([' ', '\t', ':']).any(is_level)
 }
 
 /// Stacks of Python without a rank, line by line.

@@ -79,12 +79,13 @@ pub fn parse_probe_table(source_name: &str, bytes: &[u8], hints: &Hints) -> Resu
             }
         }
     }
+    let is_matrix = matches!(layout, Layout::Matrix { .. });
     let table = reading.finish();
     if table.pairs.is_empty() {
         return Err(table.skipped.all().unwrap_or_else(|| none("has no measurement")));
     }
-    // A table of which most cells are no measurements is of something else, such as of links between GPUs.
-    if table.skipped.count() > table.pairs.len() as u64 {
+    // A matrix of which most cells are no measurements is of something else, such as of links between GPUs.
+    if is_matrix && table.skipped.count() > table.pairs.len() as u64 {
         let wrong = table.skipped.all().unwrap_or_else(|| none("has no measurement"));
         return Err(wrong.foreign());
     }
@@ -531,6 +532,15 @@ mod tests {
         ] {
             assert!(!is_table(text), "{text}");
         }
+    }
+
+    /// In the shape of `nvidia-smi topo -m` (NVIDIA/nccl-tests#106).
+    #[test]
+    fn a_matrix_of_links_between_gpus_is_no_table_of_probes() {
+        let text = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tSYS\t48-63\t3\nGPU1\tNV12\t X \tPXB\t\
+                    48-63\t3\nNIC0\tSYS\tPXB\t X \n";
+        let read = parse_probe_table("topo_node25.txt", text.as_bytes(), &Hints::default());
+        assert!(read.is_err(), "{read:?}");
     }
 
     #[test]
