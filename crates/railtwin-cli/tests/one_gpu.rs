@@ -319,6 +319,8 @@ fn an_archive_says_what_its_folder_says() {
         assert!(packed.success());
         let (status, answer) = diagnose(&[archive.to_str().unwrap()]);
         assert_eq!((status, accused(&answer)), (1, vec!["job/5".to_owned()]), "{answer}");
+        let twice = diagnose(&[archive.to_str().unwrap(), archive.to_str().unwrap()]).1;
+        assert!(twice["notes"].to_string().contains("given more than once"), "{twice}");
         let file = answer["files"][0]["file"].as_str().unwrap();
         assert!(file.contains(&format!("{name}/")), "{file}");
     }

@@ -17,7 +17,7 @@ pub enum Place {
     Byte(u64),
 }
 
-/// What an error says of the file.
+/// Reading of a refused file: damaged, or of another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -2,6 +2,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use railtwin_store::input::{self, Kind};
+
 use crate::error::Error;
 
 /// The name for standard input on the command line.
@@ -43,13 +45,18 @@ pub(crate) fn is_archive(bytes: &[u8]) -> bool {
 /// All of standard input.
 ///
 /// # Errors
-/// [`Error::File`] where it cannot be read.
+/// [`Error::File`] where it cannot be read or is longer than a file may be.
 pub(crate) fn standard_input() -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    let (mut bytes, limit) = (Vec::new(), input::limit(Kind::Data));
+    let read = std::io::stdin().lock().take(limit.saturating_add(1)).read_to_end(&mut bytes);
     let failed =
         |error: std::io::Error| Error::File { path: STANDARD_INPUT.into(), problem: error.to_string() };
-    read.map_err(failed).map(|_| bytes)
+    read.map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        let problem = format!("has more than {limit} bytes: give files, or less of it");
+        return Err(Error::File { path: STANDARD_INPUT.into(), problem });
+    }
+    Ok(bytes)
 }
 
 /// Files of an archive in order of their paths; folders, links and hidden files are left out.

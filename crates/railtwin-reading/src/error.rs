@@ -1,4 +1,4 @@
-//! What can go wrong between files and an answer.
+//! Errors between files and an answer.
 use railtwin_formats::FormatError;
 use railtwin_store::StoreError;
 
@@ -14,7 +14,7 @@ pub enum Error {
     File {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The system's message.
         problem: String,
     },
     /// Telemetry of a real cluster that cannot be read.

@@ -8,6 +8,7 @@ use railtwin_formats::telemetry::{
     Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode_sysfs, reading_of_name,
 };
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
+use railtwin_store::input::{self, Kind};
 use rayon::prelude::*;
 
 use super::archive;
@@ -105,20 +106,13 @@ impl Inputs {
             times: BTreeMap::new(),
             taken: BTreeSet::new(),
             again: 0,
+            empty: BTreeSet::new(),
             folders: DumpFolders::default(),
         };
         let mut read = 0_usize;
         for path in paths {
-            if path.as_os_str() == archive::STANDARD_INPUT {
-                read += reading.take_bytes(path, archive::standard_input()?, true)?;
-                continue;
-            }
-            if archive::is_named(path) && path.is_file() {
-                let failed = |error: std::io::Error| Error::File {
-                    path: path.display().to_string(),
-                    problem: error.to_string(),
-                };
-                read += reading.take_bytes(path, std::fs::read(path).map_err(failed)?, false)?;
+            if let Some(taken) = reading.take_stream(path)? {
+                read += taken;
                 continue;
             }
             let mut files = vec![path.clone()];
@@ -171,6 +165,8 @@ struct Reading<'a> {
     /// Files and trees that were taken, by the paths that they have without links, and how many came again.
     taken: BTreeSet<PathBuf>,
     again: usize,
+    /// Files of archives without a byte.
+    empty: BTreeSet<PathBuf>,
     /// Where dumps of a Flight Recorder lie.
     folders: DumpFolders,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
@@ -241,6 +237,24 @@ impl Reading<'_> {
         self.take_loaded(paths, loaded, named)
     }
 
+    /// Takes standard input or an archive; how many files could be read. None for a path that is neither.
+    fn take_stream(&mut self, path: &Path) -> Result<Option<usize>, Error> {
+        if path.as_os_str() == archive::STANDARD_INPUT {
+            return self.take_bytes(path, archive::standard_input()?, true).map(Some);
+        }
+        if !archive::is_named(path) || !path.is_file() {
+            return Ok(None);
+        }
+        if !self.is_new(path) {
+            return Ok(Some(0));
+        }
+        let failed = |error: std::io::Error| Error::File {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        };
+        self.take_bytes(path, input::read(path, Kind::Data).map_err(failed)?, false).map(Some)
+    }
+
     /// Takes the bytes of standard input or of an archive; how many files could be read.
     fn take_bytes(&mut self, path: &Path, bytes: Vec<u8>, is_stream: bool) -> Result<usize, Error> {
         if !archive::is_archive(&bytes) {
@@ -254,6 +268,8 @@ impl Reading<'_> {
         while members.peek().is_some() {
             let batch: Vec<archive::Member> = members.by_ref().take(MEMBERS).collect();
             let paths: Vec<PathBuf> = batch.iter().map(|one| one.path.clone()).collect();
+            let without = batch.iter().filter(|one| one.bytes.is_empty());
+            self.empty.extend(without.map(|one| one.path.clone()));
             let loaded = batch
                 .into_par_iter()
                 .map(|one| load_bytes(one.path.display().to_string(), one.bytes, one.time_ns))
@@ -294,7 +310,8 @@ impl Reading<'_> {
 
     /// Keeps why a file could not be read.
     fn refuse(&mut self, path: &Path, (error, known, rank): Refused, named: bool) {
-        let empty = path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
+        let is_empty_file = path.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
+        let empty = is_empty_file || self.empty.contains(path);
         let reason = match &error {
             Error::Format(error) => error.without_source(),
             Error::File { problem, .. } => problem.clone(),

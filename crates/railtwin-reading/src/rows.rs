@@ -14,7 +14,7 @@ use super::names::Names;
 use super::{JobReplay, Site, flight, logs, neighbors, on_fabric, ras};
 use crate::error::Error;
 
-/// What was read, in the form that judges take.
+/// Everything that was read, in the form that judges take.
 #[derive(Debug)]
 pub struct Rows<'a> {
     /// The name of the job where files tell none.

@@ -21,7 +21,7 @@ pub enum AlarmLevel {
 pub struct Alarm {
     /// How grave it is.
     pub level: AlarmLevel,
-    /// What lines of one kind have in common: their words without numbers and addresses.
+    /// Words of the line without numbers and addresses: the same for all lines of a kind.
     pub kind: String,
 }
 
@@ -75,7 +75,7 @@ fn is_last_try(said: &str) -> bool {
     counts.split_once('/').is_some_and(|(now, of)| number(now).is_some() && number(now) == number(of))
 }
 
-/// What a line says of the end of its process, behind whatever launchers put before it.
+/// The alarm of a line with which a process ends, behind any prefix of a launcher.
 pub(crate) fn end(line: &str) -> Option<Alarm> {
     let is_fatal =
         ENDS.iter().any(|words| line.contains(words)) || is_glog_fatal(line) || is_level_fatal(line);

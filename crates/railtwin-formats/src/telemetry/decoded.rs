@@ -1,4 +1,4 @@
-//! What a decoder found, parted from its notes and skipped records.
+//! Content of a decoded file, apart from its notes and skipped records.
 
 use super::inspector::InspectorDump;
 use super::nccl_tests::NcclTestLog;
