@@ -22,14 +22,12 @@ use crate::tidy::tracked_files;
 /// The folder of the façade.
 const FACADE: &str = "crates/railtwin/src/";
 /// Code that evaluates: production code must not import it.
-const EVALUATION: [&str; 3] =
-    ["crates/railtwin/src/score", "crates/railtwin/src/reproduce", "crates/railtwin-evaluation/"];
+const EVALUATION: &str = "crates/railtwin-evaluation/";
 /// Doors of the evaluation, which name it rightly.
 const DOORS: [&str; 3] =
     ["crates/railtwin-cli/src/score", "crates/railtwin-cli/src/reproduce", "crates/railtwin-python/"];
-/// Words that import it.
-const IMPORTS: [&str; 5] =
-    ["crate::score", "super::score", "railtwin::score", "railtwin_evaluation", "crate::reproduce"];
+/// The word that imports it.
+const IMPORT: &str = "railtwin_evaluation";
 
 /// A count with its offenders.
 struct Count {
@@ -190,16 +188,10 @@ fn facade_lines(root: &Path, files: &[String], house: &House) -> Result<Count, S
 
 /// Production files outside of the evaluation that import it.
 fn imports_of_evaluation(sources: &[Source], house: &House) -> Count {
-    let is_outside =
-        |source: &&Source| !EVALUATION.iter().chain(&DOORS).any(|folder| source.name.starts_with(folder));
-    let imports = sources.iter().filter(is_outside).flat_map(|source| {
-        let lines = (1..).zip(source.code.lines());
-        // Verbs of the command bear the names of what they call.
-        let is_facade = source.name.starts_with(FACADE);
-        let is_import =
-            |word: &&&str| is_facade || !word.starts_with("crate::") && !word.starts_with("super::");
-        let words: Vec<_> = IMPORTS.iter().filter(is_import).collect();
-        let named = lines.filter(|(_, line)| words.iter().any(|word| names(line, word)));
+    let is_inside = |source: &&Source| source.name.starts_with(EVALUATION);
+    let is_door = |source: &&Source| DOORS.iter().any(|door| source.name.starts_with(door));
+    let imports = sources.iter().filter(|source| !is_inside(source) && !is_door(source)).flat_map(|source| {
+        let named = (1..).zip(source.code.lines()).filter(|(_, line)| names(line, IMPORT));
         named.map(|(number, line)| format!("{}:{number}: {}", source.name, line.trim())).collect::<Vec<_>>()
     });
     listed("score_imports", "production imports of the evaluation", imports.collect(), house.score_imports)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The highest layer that a crate may name.
-pub const TOP_LAYER: u8 = 9;
+pub const TOP_LAYER: u8 = 10;
 
 /// Where a crate stands in the house. Crates beside the house sort after every layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,10 +2,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use railtwin::bandwidth::hosts::model_of_fabric;
-use railtwin::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
+use railtwin::host_model::model_of_fabric;
+use railtwin_calibration::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
 use railtwin_workload::Collective;

@@ -1,6 +1,6 @@
 //! Plain transfers of `railtwin calibrate`: what perftest measured between two NICs.
-use railtwin::calibrate::Plain;
-use railtwin::calibrate::plain::{fastest, timed};
+use railtwin_calibration::calibrate::Plain;
+use railtwin_calibration::calibrate::plain::{fastest, timed};
 
 use railtwin_units::Bytes;
 

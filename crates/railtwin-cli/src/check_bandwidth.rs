@@ -2,9 +2,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use railtwin::bandwidth::{self, hosts::model_of_fabric};
 use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
+use railtwin::host_model::model_of_fabric;
+use railtwin_calibration::bandwidth;
 use railtwin_formats::telemetry::FileNotes;
 
 use crate::check_bandwidth_answer::Answer;

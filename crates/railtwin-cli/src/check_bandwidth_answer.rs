@@ -1,6 +1,6 @@
 //! The answer of `check bandwidth`, before it is text or JSON.
-use railtwin::bandwidth;
 use railtwin::diagnose::Unread;
+use railtwin_calibration::bandwidth;
 use railtwin_formats::telemetry::FileNotes;
 
 /// What was read, and what is to be said of it.

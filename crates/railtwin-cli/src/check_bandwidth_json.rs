@@ -1,5 +1,5 @@
 //! `railtwin check bandwidth --json`: all rows, under names that stay.
-use railtwin::bandwidth::{Bounds, Group, HostCount, LowTest, SizeRow};
+use railtwin_calibration::bandwidth::{Bounds, Group, HostCount, LowTest, SizeRow};
 use serde_json::{Value, json};
 
 use crate::check_bandwidth_answer::Answer;

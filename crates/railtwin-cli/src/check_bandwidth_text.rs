@@ -1,7 +1,7 @@
 //! What `railtwin check bandwidth` prints for people: the answer, a line for each kind of tests, what is low.
 use std::collections::BTreeMap;
 
-use railtwin::bandwidth::{Assumed, Checked, Group, LowTest, Verdict};
+use railtwin_calibration::bandwidth::{Assumed, Checked, Group, LowTest, Verdict};
 use railtwin_store::one_line;
 
 use crate::check_bandwidth_answer::Answer;

@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use railtwin::reproduce::cost::cost;
-use railtwin::reproduce::{
-    Reproduced, Table, accepted, add_robustness, asked_ids, keys, markdown, number, reproduce_where, totals,
+use railtwin_evaluation::reproduce::cost::cost;
+use railtwin_evaluation::reproduce::{
+    AgreedTable, Reproduced, accepted, add_robustness, asked_ids, keys, markdown, number, reproduce_where,
+    totals,
 };
 
 use crate::foreseen::goes_on;
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &ReproduceArgs, streams: &mut Streams<'_>) -> Result<(),
         let text = serde_json::to_string_pretty(&table).expect("rows are JSON");
         writeln!(streams.out, "{text}")?;
     } else if args.markdown {
-        let mut now = Table::default();
+        let mut now = AgreedTable::default();
         now.take(&table);
         write!(streams.out, "{}", markdown(&table, &now))?;
     } else {
@@ -133,7 +134,7 @@ fn update(path: &Path, table: &[Reproduced], streams: &mut Streams<'_>) -> Resul
     Ok(())
 }
 
-fn write_agreed(path: &Path, agreed: &Table) -> Result<(), CliError> {
+fn write_agreed(path: &Path, agreed: &AgreedTable) -> Result<(), CliError> {
     railtwin_store::write_whole(path, agreed.text().as_bytes())
         .map_err(|error| CliError::Folder(format!("cannot write {}: {error}", path.display())))
 }
@@ -152,17 +153,19 @@ fn check_place(path: &Path) -> Result<(), CliError> {
 }
 
 /// The agreed figures; none yet where they are to be written.
-fn read(path: &Path, update: bool) -> Result<Table, CliError> {
+fn read(path: &Path, update: bool) -> Result<AgreedTable, CliError> {
     let shown = path.display();
     let text = match std::fs::read_to_string(path) {
-        Err(error) if update && error.kind() == std::io::ErrorKind::NotFound => return Ok(Table::default()),
+        Err(error) if update && error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(AgreedTable::default());
+        }
         Err(error) => {
             let help = "name a file that `--update` wrote, such as golden/reproduction.tsv";
             return Err(CliError::input(format!("cannot read {shown}: {error}"), help));
         }
         Ok(text) => text,
     };
-    Table::read(&text).map_err(|problem| CliError::refused(&format!("{shown}: {problem}")))
+    AgreedTable::read(&text).map_err(|problem| CliError::refused(&format!("{shown}: {problem}")))
 }
 
 fn write_text(table: &[Reproduced], out: &mut dyn Write) -> Result<(), CliError> {

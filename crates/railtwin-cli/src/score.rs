@@ -3,16 +3,16 @@
 use clap::Args;
 use indicatif::ProgressBar;
 use railtwin::Error;
-use railtwin::score::baselines::{Baseline, elastic_text};
-use railtwin::score::bench::Bench;
-use railtwin::score::broken::Broken;
-use railtwin::score::cost;
-use railtwin::score::curve::curve;
-use railtwin::score::healthy::healthy;
-use railtwin::score::inject::Injected;
-use railtwin::score::packets::{self as of_packets, PacketBench, score_packets};
-use railtwin::score::text::{markdown, quiet};
-use railtwin::score::{Options, averages, curve_text, detectors, errors, score, score_with};
+use railtwin_evaluation::score::baselines::{Baseline, elastic_text};
+use railtwin_evaluation::score::bench::Bench;
+use railtwin_evaluation::score::broken::Broken;
+use railtwin_evaluation::score::cost;
+use railtwin_evaluation::score::curve::curve;
+use railtwin_evaluation::score::healthy::healthy;
+use railtwin_evaluation::score::inject::Injected;
+use railtwin_evaluation::score::packets::{self as of_packets, PacketBench, score_packets};
+use railtwin_evaluation::score::text::{markdown, quiet};
+use railtwin_evaluation::score::{Options, averages, curve_text, detectors, errors, score, score_with};
 
 use crate::foreseen::goes_on;
 use crate::{CliError, Streams};

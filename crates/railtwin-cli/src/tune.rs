@@ -2,9 +2,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin::bandwidth::hosts::model_of_fabric;
 use railtwin::cost::Cost;
-use railtwin::tune::{ASSUMED, BUFFER, Range, Tuning, ranges};
+use railtwin::host_model::model_of_fabric;
+use railtwin_calibration::tune::{ASSUMED, BUFFER, Range, Tuning, ranges};
 use railtwin_fabric::HostModel;
 use railtwin_scenario::CapsFile;
 use railtwin_store::input;

@@ -4,9 +4,6 @@
 //! * [`Run`]: one run with figures, tables, run folder and report.
 //! * [`Runnable`]: a point of whichever kind, steps or weeks of jobs, as sweeps run it; [`Ran`] what comes of it.
 //! * [`mod@diagnose`]: what telemetry, simulated or of a real cluster, says of who is at fault.
-//! * [`bandwidth`]: whether bandwidths that nccl-tests measured are normal; [`calibrate`]: what collectives cost hosts, from
-//!   the same tests.
-//! * [`tune`]: algorithm, protocol, channels and buffer for a network's round trip.
 //! * [`interference`]: what jobs on one fabric cost each other.
 //! * [`impact`]: what a device touches, and what draining it would cost; [`mod@what_if`]: placements of a job, before it
 //!   is placed.
@@ -16,7 +13,6 @@
 //! * [`assumed`]: the defaults that a result rests on.
 //! * [`gain`]: what one value of an axis gains over another.
 //! * [`mod@schedule`]: who goes first, by which path, when jobs share links.
-//! * [`reproduce`]: the figures of the papers beside ours.
 //! * [`report`]: the page of a run; [`diagnosed_page`]: that of a diagnosis.
 //!
 //! ```
@@ -42,9 +38,7 @@
 
 pub mod assumed;
 pub mod balance;
-pub mod bandwidth;
 pub mod busbw;
-pub mod calibrate;
 pub mod capacity;
 pub mod cluster;
 pub mod columns;
@@ -64,11 +58,11 @@ pub mod faults;
 pub mod figures;
 pub mod gain;
 pub mod headline;
+pub mod host_model;
 pub mod impact;
 pub mod interference;
 pub mod intranode;
 pub mod job_figures;
-mod least_squares;
 pub mod life;
 pub mod link_bins;
 pub mod links;
@@ -84,17 +78,15 @@ pub mod packet_page;
 mod packet_sample;
 pub mod packet_tables;
 pub mod paths;
-mod probe_rounds;
+pub mod probe_rounds;
 pub mod probe_tables;
 pub mod progress;
 pub mod question;
 pub mod queue_pairs;
 pub mod report;
-pub mod reproduce;
 pub mod run;
 pub mod runnable;
 pub mod schedule;
-pub mod score;
 pub mod simulate;
 mod simulation;
 pub mod site;
@@ -104,7 +96,6 @@ pub mod storage;
 pub mod tables;
 pub mod telemetry_run;
 pub mod time_up;
-pub mod tune;
 pub mod watch;
 pub mod what_if;
 pub mod wiring;

@@ -149,7 +149,7 @@ impl Question {
     }
 
     /// The fabric of a point alone.
-    pub(crate) fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
+    pub fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
         Reading::of(self).fabric(scenario)
     }
 
@@ -203,7 +203,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The fabric of a point.
-    pub(crate) fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
+    pub fn fabric(&self, scenario: &Scenario) -> Result<Fabric, Error> {
         let source = Source { file: &self.question.file, text: &self.question.text };
         Ok(scenario.fabric(source, &|path: &str| self.read(path))?)
     }

@@ -178,7 +178,3 @@ fn reason(
     }
     programmed.reason(queue_pair).unwrap_or(properties.reason)
 }
-
-#[cfg(test)]
-#[path = "queue_pairs_tests.rs"]
-mod tests;

@@ -2,10 +2,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use railtwin_control::Action;
 use railtwin_engine::lower::{FlowPath, Lowering};
 use railtwin_engine::own::guarded;
-use railtwin_engine::{ActionRow, BundleTable, Case, RunLog};
+use railtwin_engine::{ActionRow, BundleTable};
 use railtwin_fabric::LinkId;
 use railtwin_fabric::design::DesignReport;
 use railtwin_records::Table;
@@ -23,9 +22,11 @@ use crate::life::{Followed, follow};
 use crate::moves::Moves;
 use crate::question::Resolved;
 use crate::report::{ReportInput, page, run_payload};
-use crate::simulate::{Simulation, simulate_lowered};
+use crate::simulate::Simulation;
 use crate::telemetry_run::{TelemetryRun, telemetry_of};
 use crate::{faults, figures, headline, link_bins, packet_tables, probe_tables, tables, time_up};
+
+mod stages;
 
 /// Queue pairs beyond which the `flows` table is left out and the balance of flows is not counted.
 const FLOWS_MAX: usize = 2_000_000;
@@ -110,112 +111,57 @@ impl Run {
         };
         let case = &resolved.case;
         let engine = engine_of(&resolved);
-        let design = DesignReport::of(&case.fabric);
-        let mut info = starting_info(&resolved, &design);
-        info.figures = figures::of_design(&design);
-        info.figures.extend(crate::balance::after_spine_loss(&resolved));
-        info.warnings = case.all_warnings();
-        // Copies of a job say the same.
-        info.warnings.dedup();
-        let (mut table, mut flows, mut simulation) = (BundleTable::default(), Vec::new(), None);
-        let (mut moves, mut telemetry, mut life) = (Moves::default(), None, None);
-        if !case.work.jobs.is_empty() {
-            let mut steps = folder.map(|folder| folder.table_writer("steps")).transpose()?;
-            let count = resolved.scenario.run.replicates;
-            let (mut done, lowering) =
-                simulate_lowered(case, engine.as_ref(), count, progress, &mut |first, batch| {
-                    if let Some(steps) = &mut steps {
-                        steps.append(&tables::steps(case, first, batch))?;
-                        steps.flush()?;
-                    }
-                    Ok(())
-                })?;
-            if let Some(steps) = steps {
-                steps.finish()?;
-            }
-            let mut untold = None;
-            match telemetry_of(&resolved, &done, followed.as_ref()) {
-                Ok(told) => telemetry = told,
-                Err(error) => untold = Some(format!("no telemetry: {error}")),
-            }
-            // The replay goes on for longer than the engine's steps: what stops the job there stops the job.
-            let stop = telemetry.as_ref().and_then(|run| run.stop);
-            let mut hung = None;
-            if let Some((job, stop)) = stop.filter(|(job, _)| case.work.jobs[*job].goes_on_as.is_none()) {
-                let ended = done.replicates[done.chosen as usize].stops[job].is_none();
-                hung = telemetry.as_ref().filter(|_| ended).map(|run| run.unfinished);
-                done.replicates.iter_mut().for_each(|replicate| {
-                    replicate.stops[job].get_or_insert(stop);
-                });
-            }
-            let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
-            hung.into_iter().for_each(|count| figures::add_of_replay(&mut info.figures, count));
-            info.figures.extend(faults::drawn(&resolved.scenario, case));
-            if let Some(lived) = followed {
-                info.figures.extend(crate::life::figures(&lived));
-                life = Some(lived);
-            } else if resolved.scenario.steering.is_some() {
-                match crate::life::after_run(&resolved, &done, None) {
-                    Ok(lived) => {
-                        info.figures.extend(crate::life::figures(&lived));
-                        life = Some(lived);
-                    }
-                    Err(error @ Error::Controller { .. }) => return Err(error),
-                    Err(error) => info.warnings.push(format!("no life of the job: {error}")),
-                }
-            }
-            info.figures.extend(crate::storage::figures(case, engine.as_ref(), &done)?);
-            info.figures.extend(crate::memory_figures::figures(case));
-            info.figures.extend(of_fabric);
-            crate::assumed::note_mfu(&resolved, &mut info.figures);
-            info.counters.insert("events".into(), done.log.events);
-            info.counters.insert("max_min_solves".into(), done.log.solves);
-            info.counters.insert("max_min_bundles".into(), done.log.solved_bundles);
-            if done.log.search_rounds > 0 {
-                info.counters.insert("search_rounds".into(), done.log.search_rounds);
-                info.counters.insert("restless_searches".into(), done.log.restless_searches);
-                info.counters.insert("joined_phases".into(), done.log.joined_phases);
-            }
-            let lowering = lowering.unwrap_or_else(|| Lowering::new(case, done.chosen));
-            let lowering = lowering.with_ends(&done.log.job_ends(&case.work));
-            (table, flows) = lowering.table(&LinkMask::none(&case.fabric), true);
-            drop(lowering);
-            info.counters.insert("queue_pair_paths".into(), flows.len() as u64);
-            info.counters.insert("bundles".into(), table.bundles() as u64);
-            if let Some(warning) = time_up::warning(case, &done, &table) {
-                let out = done.replicates.iter().filter(|replicate| replicate.time_up).count();
-                info.counters.insert(time_up::COUNTER.into(), out as u64);
-                // The first warning is that of the time (`time_up::of`).
-                info.warnings.insert(0, warning);
-            }
-            info.warnings.extend(searches(&done.log));
-            info.warnings.extend(idle_weights(case, &done.log));
-            if let Some(figure) = crate::balance::leaf_uplinks(&resolved, &flows) {
-                info.figures.push(figure);
-            }
-            let balance = crate::balance::by_tier(case, &done.log, &tables::flows_by_link(case, &flows));
-            info.figures.extend(crate::balance::figures(&balance));
-            info.figures.extend(crate::nic_ports::figures(&done.replicates));
-            info.figures.extend(headline::bound::figures(case, &done, &table, &flows));
-            info.figures.extend(headline::figures(case, &done, &table, &info.figures));
-            moves = Moves::of(case, &done.log, done.chosen, &flows);
-            if flows.len() > FLOWS_MAX {
-                info.warnings
-                    .push(format!("the flows table is left out: it would have {} rows", flows.len()));
-            }
-            info.warnings.extend(untold);
-            if let Some(run) = &telemetry {
-                info.figures.extend(run.figures(case));
-                info.warnings.extend(run.warnings.iter().cloned());
-                info.counters.insert("telemetry_operations".into(), run.seen[0]);
-                info.counters.insert("telemetry_messages".into(), run.seen[1]);
-            }
-            let answer = headline::of_run(&info.name, &info.figures, case, &done, telemetry.as_ref());
-            (info.headline, info.evidence) = (answer.text, answer.evidence);
-            simulation = Some(done);
+        let mut info = designed_info(&resolved);
+        if case.work.jobs.is_empty() {
+            info.status = Status::Complete;
+            return Ok(Self::unsimulated(resolved, info));
         }
+        let (mut done, lowering) = stages::simulated(case, engine.as_ref(), &resolved, folder, progress)?;
+        let (telemetry, untold) = match telemetry_of(&resolved, &done, followed.as_ref()) {
+            Ok(told) => (told, None),
+            Err(error) => (None, Some(format!("no telemetry: {error}"))),
+        };
+        let hung = stages::stop_with_the_replay(case, telemetry.as_ref(), &mut done);
+        let of_fabric = std::mem::replace(&mut info.figures, figures::of_simulation(case, &done));
+        hung.into_iter().for_each(|count| figures::add_of_replay(&mut info.figures, count));
+        info.figures.extend(faults::drawn(&resolved.scenario, case));
+        let life = stages::lived(&resolved, &done, followed, &mut info)?;
+        info.figures.extend(crate::storage::figures(case, engine.as_ref(), &done)?);
+        info.figures.extend(crate::memory_figures::figures(case));
+        info.figures.extend(of_fabric);
+        crate::assumed::note_mfu(&resolved, &mut info.figures);
+        let lowering = lowering.unwrap_or_else(|| Lowering::new(case, done.chosen));
+        let lowering = lowering.with_ends(&done.log.job_ends(&case.work));
+        let (table, flows) = lowering.table(&LinkMask::none(&case.fabric), true);
+        drop(lowering);
+        stages::count(&mut info.counters, &done.log, &table, &flows);
+        if let Some(warning) = time_up::warning(case, &done, &table) {
+            let out = done.replicates.iter().filter(|replicate| replicate.time_up).count();
+            info.counters.insert(time_up::COUNTER.into(), out as u64);
+            // The first warning is that of the time (`time_up::of`).
+            info.warnings.insert(0, warning);
+        }
+        info.warnings.extend(stages::searches(&done.log));
+        info.warnings.extend(stages::idle_weights(case, &done.log));
+        stages::add_network_figures(&resolved, &done, &table, &flows, &mut info.figures);
+        let moves = Moves::of(case, &done.log, done.chosen, &flows);
+        if flows.len() > FLOWS_MAX {
+            info.warnings.push(format!("the flows table is left out: it would have {} rows", flows.len()));
+        }
+        info.warnings.extend(untold);
+        if let Some(run) = &telemetry {
+            stages::add_telemetry(run, case, &mut info);
+        }
+        let answer = headline::of_run(&info.name, &info.figures, case, &done, telemetry.as_ref());
+        (info.headline, info.evidence) = (answer.text, answer.evidence);
         info.status = Status::Complete;
-        Ok(Self { resolved, info, simulation, telemetry, life, table, flows, moves })
+        Ok(Self { resolved, info, simulation: Some(done), telemetry, life, table, flows, moves })
+    }
+
+    /// The run of a scenario without jobs: its fabric alone.
+    fn unsimulated(resolved: Resolved, info: RunInfo) -> Self {
+        let (table, flows, moves) = (BundleTable::default(), Vec::new(), Moves::default());
+        Self { resolved, info, simulation: None, telemetry: None, life: None, table, flows, moves }
     }
 
     /// A figure's value by name.
@@ -230,7 +176,7 @@ impl Run {
 
     /// Bytes that some links carried together in the chosen replicate, by bin, and the seconds of a bin; none without a
     /// simulation.
-    pub(crate) fn carried(&self, links: &[LinkId]) -> Option<(link_bins::Series, f64)> {
+    pub fn carried(&self, links: &[LinkId]) -> Option<(link_bins::Series, f64)> {
         let (case, log) = (&self.resolved.case, &self.simulation.as_ref()?.log);
         let shapes = link_bins::shapes(case, log, &self.table, &self.flows, &self.moves);
         let capacities = Capacities::of(case, self.simulation.as_ref()?.chosen, log);
@@ -355,36 +301,6 @@ impl Run {
     }
 }
 
-/// What to know of rates that were searched for and not found to the last digit.
-fn searches(log: &RunLog) -> Vec<String> {
-    let (all, mut words) = (log.solves, Vec::new());
-    if log.restless_searches > 0 {
-        words.push(format!(
-            "{} of {all} searches for the rates of queue pairs that carry what they can did not come to rest within \
-             their bound: their rates are feasible, and may be below the fixed point",
-            log.restless_searches
-        ));
-    }
-    if log.joined_phases > 0 {
-        words.push(format!(
-            "the search for the rates of queue pairs that carry what they can reached its bound of work: in {} of {all} \
-             phases transfers end together, and times are up to 1 % too long",
-            log.joined_phases
-        ));
-    }
-    words
-}
-
-/// What to know of shares that somebody told queue pairs which find what they carry by themselves.
-fn idle_weights(case: &Case, log: &RunLog) -> Option<String> {
-    let weighs = |row: &&ActionRow| matches!(row.action, Action::Weight { .. });
-    let first = log.actions.iter().find(weighs).filter(|_| case.routing.is_dynamic())?;
-    Some(format!(
-        "the weights that {} gave queue pairs change nothing under a dynamic split, where each message finds its own",
-        first.controller
-    ))
-}
-
 /// Figures outside their bounds.
 pub fn unexpected(expect: &BTreeMap<String, Bounds>, figures: &[Figure]) -> Vec<Unexpected> {
     let missed = |(name, bounds): (&String, &Bounds)| {
@@ -432,6 +348,18 @@ fn starting_info(resolved: &Resolved, design: &DesignReport) -> RunInfo {
     let engine = engine_of(resolved).name();
     let info = RunInfo::starting(&id, &resolved.case_hash, &scenario.name, engine, scenario.seed);
     RunInfo { facts: facts(design, resolved), ..info }
+}
+
+/// `run.json` of a run with the figures of its fabric and the warnings of its case.
+fn designed_info(resolved: &Resolved) -> RunInfo {
+    let design = DesignReport::of(&resolved.case.fabric);
+    let mut info = starting_info(resolved, &design);
+    info.figures = figures::of_design(&design);
+    info.figures.extend(crate::balance::after_spine_loss(resolved));
+    info.warnings = resolved.case.all_warnings();
+    // Copies of a job say the same.
+    info.warnings.dedup();
+    info
 }
 
 /// The id that a point's run will have.
@@ -492,58 +420,4 @@ fn facts(design: &DesignReport, resolved: &Resolved) -> BTreeMap<String, String>
 pub(crate) fn fabric_text(info: &RunInfo) -> String {
     let line = |(name, value): (&String, &String)| format!("{:?} = {value:?}\n", name);
     info.facts.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Question;
-    use railtwin_scenario::EngineName;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    #[test]
-    fn a_run_folder_can_be_read_while_its_run_goes_on() {
-        let text = "schema = 1\nname = \"a\"\nrun = { replicates = 3 }\nfabric = { preset = \"fat-tree\", k = 4 }\n\
-                    job = [{ gpus = 4, collective = { kind = \"all-reduce\", bytes = \"1 MB\" } }]\n";
-        let question = Question::of_text("a.toml", text, Path::new("."));
-        let point = question.points().unwrap().remove(0);
-        let resolved = question.resolve(&point.scenario).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("runs").join("a");
-        let written = begin(&resolved, &path).unwrap();
-        let heard = AtomicU32::new(0);
-        let run = Run::of(resolved, &|| {
-            let folder = RunFolder::open(&path).unwrap();
-            let info = folder.info().unwrap();
-            assert_eq!((info.status, folder.table_names().unwrap().len()), (Status::Running, 0));
-            assert!(info.facts.contains_key("leaf switches"));
-            heard.fetch_add(1, Ordering::Relaxed);
-        });
-        assert_eq!(heard.into_inner(), 3);
-        run.write_into(&written).unwrap();
-        let info = written.info().unwrap();
-        assert_eq!(info, run.info);
-        assert_eq!((info.status, written.table("steps").unwrap().rows()), (Status::Complete, 3));
-        assert!(begin(&run.resolved, &path).is_err(), "a folder that is there is not overwritten");
-    }
-
-    #[test]
-    fn a_run_is_named_by_the_engine_that_runs_it_and_not_by_its_threads() {
-        let text = "schema = 1\nname = \"a\"\nfabric = { preset = \"fat-tree\", k = 4 }\n";
-        let resolved = |engine, threads| {
-            let question = Question::of_text("a.toml", text, Path::new("."));
-            let question = question.with_engine(engine).with_threads(threads);
-            let point = question.points().unwrap().remove(0);
-            question.resolve(&point.scenario).unwrap()
-        };
-        let [flow, packet] = EngineName::ALL.map(|engine| resolved(Some(engine), 1));
-        assert_ne!(id_of(&flow), id_of(&packet));
-        assert_eq!(id_of(&flow), id_of(&resolved(None, 1)));
-        assert_eq!(id_of(&packet), id_of(&resolved(Some(EngineName::Packet), 2)));
-        // Without jobs nothing is simulated.
-        for (name, resolved) in [("flow", flow), ("packet", packet)] {
-            let run = Run::of(resolved, &|| ());
-            assert_eq!((run.info.engine.as_str(), run.resolved.scenario.engine.name()), (name, name));
-        }
-    }
 }

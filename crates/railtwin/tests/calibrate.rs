@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use railtwin::calibrate::{Calibration, Sources, calibrate, calibrate_all};
 use railtwin::{Question, Run};
+use railtwin_calibration::calibrate::{Calibration, Sources, calibrate, calibrate_all};
 use railtwin_formats::telemetry::{
     Hints, Merger, NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, decode, parse_nccl_tests_log,
 };

@@ -1,6 +1,5 @@
 //! All tests of `railtwin` beside its unit tests: one program, built and linked once.
 
-mod bandwidth;
 mod baselines;
 mod calibrate;
 mod cluster;
@@ -44,12 +43,12 @@ mod own_hosts;
 mod packet_telemetry;
 mod partial;
 mod payload;
+mod queue_pairs;
 mod recomputed;
 mod relay;
-mod reproduction;
+mod run_folder;
 mod scale;
 mod scenarios;
-mod score;
 mod shared_hosts;
 mod silent_keys;
 mod since;

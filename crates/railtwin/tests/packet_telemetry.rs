@@ -186,36 +186,3 @@ fn what_nobody_asks_for_is_not_kept() {
     let log = PacketEngine::default().run(&case, 0);
     assert!(log.packets.unwrap().records.is_none());
 }
-
-#[test]
-fn the_card_of_packets_counts_what_detectors_say_of_runs_that_they_do_not_model() {
-    use railtwin::score::broken::Broken;
-    use railtwin::score::packets::{PacketBench, SIGNALS, markdown, score_packets};
-    use railtwin::score::trial::Signals;
-    let bench = PacketBench::of("a.toml", JOB).unwrap();
-    let faults = [Broken::DownUplink, Broken::SmallBuffer, Broken::WrongCable];
-    let score = || score_packets(&bench, (&faults, 2), &railtwin_diagnosis::all_detectors, &|_| ()).unwrap();
-    let card = score();
-    assert_eq!(card.rows.len(), faults.len() * SIGNALS.len());
-    assert!(card.rows.iter().all(|row| row.trials.len() == 2));
-    assert_eq!(card.quiet.iter().map(|quiet| quiet.runs.len()).collect::<Vec<_>>(), [2, 2]);
-    // What a fault does to the job is the same whatever detectors look at.
-    for rows in card.rows.chunks(SIGNALS.len()) {
-        for trial in 0..2 {
-            let mut slower: Vec<f64> = rows.iter().map(|row| row.trials[trial].outcome.slowdown).collect();
-            slower.dedup();
-            assert_eq!(slower.len(), 1);
-        }
-    }
-    // Neighbors name both cables, of which neither is an accusation of others.
-    let wrong = card.rows.iter().filter(|row| row.what == Broken::WrongCable);
-    for row in wrong.filter(|row| row.signals == Signals::Counters) {
-        let verdicts = row.trials.iter().map(|trial| trial.outcome.verdict);
-        assert!(
-            verdicts.flatten().all(|verdict| verdict.in_set && verdict.exact && verdict.wrong == 0),
-            "{row:?}"
-        );
-        assert!(row.trials.iter().all(|trial| trial.outcome.told), "{row:?}");
-    }
-    assert_eq!(markdown(&card), markdown(&score()), "the same seeds give the same card");
-}

@@ -11,7 +11,7 @@ fn house(settings: &str) -> TempDir {
     let long = format!("//! About.\nmod a;\nfn long() {{\n{}}}\n", "    step();\n".repeat(80));
     let files = [
         ("crates/railtwin/src/lib.rs", long.as_str()),
-        ("crates/railtwin/src/a.rs", "//! A.\nuse crate::score::probe;\nuse crate::long;\n"),
+        ("crates/railtwin/src/a.rs", "//! A.\nuse railtwin_evaluation::score::probe;\nuse crate::long;\n"),
         ("README.md", "`crates/railtwin/src/gone.rs`\n"),
         ("xtask/tidy.toml", settings),
     ];
@@ -29,7 +29,7 @@ fn counts_over_their_limit_fail_with_the_offenders() {
     let failures = check(house.path()).unwrap().failures.join("\n");
     for wanted in [
         "`long` has 82 lines",
-        "a.rs:2: use crate::score::probe",
+        "a.rs:2: use railtwin_evaluation::score::probe",
         "`crates/railtwin/src/gone.rs` does not exist",
     ] {
         assert!(failures.contains(wanted), "{failures}");

@@ -16,7 +16,7 @@ use crate::sources::Source;
 const FOLDERS: [&str; 6] = [
     "crates/railtwin/src/diagnose",
     "crates/railtwin/src/diagnosis_page",
-    "crates/railtwin/src/bandwidth",
+    "crates/railtwin-calibration/src/bandwidth",
     "crates/railtwin-diagnosis/src",
     "crates/railtwin-reading/src",
     "crates/railtwin/src/time_up.rs",

@@ -99,8 +99,8 @@ fn crates_beside_serve_tests_only_and_look_no_higher_than_the_facade() {
 
 #[test]
 fn a_layer_must_be_named_and_known() {
-    for bad in ["10", "-1", "\"top\"", "1.5"] {
-        assert!(House::new().with("a", bad, "").one_failure().contains("accepted: 0 to 9"), "{bad}");
+    for bad in ["11", "-1", "\"top\"", "1.5"] {
+        assert!(House::new().with("a", bad, "").one_failure().contains("accepted: 0 to 10"), "{bad}");
     }
     let house = House::new().source("a/Cargo.toml", "[package]\nname = \"a\"\ndescription = \"x\"\n");
     assert!(house.one_failure().contains("is missing"));

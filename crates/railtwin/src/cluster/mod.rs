@@ -62,22 +62,22 @@ pub struct ClusterQuestion {
     own: Option<Own>,
     /// Peak of a GPU, FLOP per second.
     gpu_flops: u64,
-    /// What is otherwise in the steps of all jobs, where somebody asks what hangs on it.
-    pub(crate) steps: Steps,
+    /// The variant of the steps of all jobs.
+    pub steps: StepVariant,
 }
 
-/// What is otherwise than classes have it.
+/// A variant of the steps that classes describe.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Steps {
+pub struct StepVariant {
     /// Whether communication begins while a step still computes.
-    pub(crate) overlap: bool,
+    pub overlap: bool,
     /// The samples of a class over those of a step.
-    pub(crate) samples_over: u64,
+    pub samples_over: u64,
 }
 
-impl Steps {
+impl StepVariant {
     /// As classes have it.
-    pub(crate) const OF_CLASSES: Self = Self { overlap: true, samples_over: 1 };
+    pub const OF_CLASSES: Self = Self { overlap: true, samples_over: 1 };
 
     fn of(self, step: ClassStep) -> ClassStep {
         let overlap_from = if self.overlap { step.overlap_from } else { 1.0 };
@@ -115,7 +115,7 @@ fn cluster_of(reading: &Reading<'_>, scenario: &Scenario) -> Result<ClusterQuest
     list.iter().flat_map(|list| &list.jobs).try_for_each(|job| check_places(&fabric, job))?;
     let (name, spec, seed) = (scenario.name.clone(), spec.clone(), scenario.seed);
     let (list, notes) = list.map_or((None, Vec::new()), |list| (Some(list.jobs), list.notes));
-    let (fabric, steps) = (Arc::new(fabric), Steps::OF_CLASSES);
+    let (fabric, steps) = (Arc::new(fabric), StepVariant::OF_CLASSES);
     let mut question =
         ClusterQuestion { name, fabric, spec, seed, notes, list, arrivals, own: None, gpu_flops, steps };
     let is_placed = |job: &&SubmittedJob| !job.places.is_empty() || !job.near.is_empty();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::measured::{Compared, Pair, Test};
 use crate::error::Error;
-use crate::least_squares::solve;
+use railtwin_calibration::least_squares::solve;
 
 /// Least scatter of a measurement, relative: perftest prints two decimals, of 1.12 us half a digit of the last is this.
 const SCATTER: f64 = 0.005;

@@ -143,7 +143,7 @@ impl Question {
 
 impl IntranodeQuestion {
     /// Memory and time that it takes.
-    pub(crate) fn cost(&self) -> &Cost {
+    pub fn cost(&self) -> &Cost {
         &self.cost
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::saturation::{CARRIED, LOAD, SHORT_OF};
 use super::{IntranodeQuestion, Label, Told, groups};
 use crate::error::Error;
-use crate::least_squares::solve;
+use railtwin_calibration::least_squares::solve;
 
 /// Axes that say how much leaves hosts.
 const SHARES: [&str; 2] = ["intranode.pattern", "intranode.inter"];

@@ -1,0 +1,3 @@
+//! All tests of the calibration beside its unit tests: one program.
+
+mod bandwidth;

@@ -1,0 +1,6 @@
+//! All tests of the evaluation beside its unit tests: one program, built and linked once.
+
+mod packet_card;
+mod probe_rounds;
+mod reproduction;
+mod score;
