@@ -27,6 +27,15 @@ from railtwin.errors import (
     Problem,
     ScenarioError,
 )
+from railtwin.evidence import (
+    Bandwidth,
+    Calibration,
+    Diagnosis,
+    Finding,
+    calibrate,
+    check_bandwidth,
+    diagnose,
+)
 from railtwin.front import (
     cluster,
     design,
@@ -45,10 +54,14 @@ version = __version__
 
 __all__ = [
     "ArgumentError",
+    "Bandwidth",
+    "Calibration",
     "ControllerError",
+    "Diagnosis",
     "Error",
     "Figure",
     "FileError",
+    "Finding",
     "FolderError",
     "InternalError",
     "MissingPackageError",
@@ -57,8 +70,11 @@ __all__ = [
     "ScenarioError",
     "Table",
     "__version__",
+    "calibrate",
+    "check_bandwidth",
     "cluster",
     "design",
+    "diagnose",
     "impact",
     "interference",
     "intranode",

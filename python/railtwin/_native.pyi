@@ -16,8 +16,11 @@ __all__ = [
     "Run",
     "Table",
     "__version__",
+    "calibrate",
+    "check_bandwidth",
     "cluster",
     "design",
+    "diagnose",
     "impact",
     "interference",
     "intranode",
@@ -137,6 +140,18 @@ def open_folder(folder: str | os.PathLike[str]) -> Run: ...
 def design(what: object, settings: Mapping[str, Any] | None) -> dict[str, Any]: ...
 def schedule(
     jobs: object, policy: str | None, profile: str | None, optimum: bool, replicate: int
+) -> dict[str, Any]: ...
+def diagnose(
+    files: Sequence[str | os.PathLike[str]],
+    fabric: str | os.PathLike[str] | None,
+    names: str | os.PathLike[str] | None,
+    baseline: str | os.PathLike[str] | None,
+    later: Sequence[str | os.PathLike[str]],
+    job: str,
+) -> dict[str, Any]: ...
+def check_bandwidth(logs: Sequence[str | os.PathLike[str]], fabric: str | None) -> dict[str, Any]: ...
+def calibrate(
+    logs: Sequence[str | os.PathLike[str]], fabric: str | None, gpus: int | None
 ) -> dict[str, Any]: ...
 def interference(
     scenario: object, draws: int, steps: int, progress: Callable[[int, int], object] | None

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
-use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::calibrate::{self, Calibration, Fitted, Sources};
+use railtwin_fabric::HostModel;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
 use railtwin_workload::Collective;
 
 use crate::calibrate_plain::{percent, size};
+use crate::check_bandwidth::host_of;
 use crate::diagnose::refused;
 use crate::foreseen::goes_on;
 use crate::table::TextTable;
@@ -62,10 +63,7 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
         write!(streams.out, "{text}")?;
         return Ok(streams.out.flush()?);
     }
-    let host = args.fabric.as_deref().map(model_of_fabric).transpose().map_err(|error| match error {
-        error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
-        other => CliError::of(other, ""),
-    })?;
+    let host = host_of(args.fabric.as_deref())?;
     if let Some(path) = &args.out {
         let holds_caps = |path: &PathBuf| {
             let text = railtwin_store::input::read_text(path).ok();
@@ -79,27 +77,10 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error.into(), ""))?;
-    let sources = Sources {
-        nccl_tests: &inputs.merged.nccl_tests,
-        perftest: &inputs.merged.perftest,
-        steps: Some(&inputs.merged.telemetry),
-        gpus: args.gpus,
-    };
-    let found = calibrate::calibrate_all(&sources, host.as_ref());
-    if found.fitted.is_empty() && found.plain.is_empty() {
-        let what = args.logs.first().map_or(String::new(), |path| path.display().to_string());
-        let none = || "no results of nccl-tests or perftest, and no collectives of step logs".to_owned();
-        let why = found.aside.first().map_or_else(none, |aside| format!("{}: {}", aside.kind, aside.why));
-        let help = "give what tests such as all_reduce_perf or ib_write_lat print, or step logs of all ranks, with two \
-                    sizes or more";
-        return Err(CliError::input(format!("nothing to calibrate in {what}: {why}"), help));
-    }
+    let (found, unread) = calibration_of(&args.logs, host.as_ref(), args.gpus)?;
     match args.json {
         true => writeln!(streams.out, "{:#}", data(&found))?,
-        false => {
-            write!(streams.out, "{}", shown(&found, inputs.unread.iter().filter(|file| file.known).count()))?
-        }
+        false => write!(streams.out, "{}", shown(&found, unread))?,
     }
     if let Some(path) = &args.out {
         let text = file(&found);
@@ -113,8 +94,33 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     Ok(())
 }
 
+/// Reads logs and fits them; also the number of recognized files that could not be read.
+pub(crate) fn calibration_of(
+    paths: &[PathBuf],
+    host: Option<&HostModel>,
+    gpus: Option<u32>,
+) -> Result<(Calibration, usize), CliError> {
+    let inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    let sources = Sources {
+        nccl_tests: &inputs.merged.nccl_tests,
+        perftest: &inputs.merged.perftest,
+        steps: Some(&inputs.merged.telemetry),
+        gpus,
+    };
+    let found = calibrate::calibrate_all(&sources, host);
+    if found.fitted.is_empty() && found.plain.is_empty() {
+        let what = paths.first().map_or(String::new(), |path| path.display().to_string());
+        let none = || "no results of nccl-tests or perftest, and no collectives of step logs".to_owned();
+        let why = found.aside.first().map_or_else(none, |aside| format!("{}: {}", aside.kind, aside.why));
+        let help = "give what tests such as all_reduce_perf or ib_write_lat print, or step logs of all ranks, with two \
+                    sizes or more";
+        return Err(CliError::input(format!("nothing to calibrate in {what}: {why}"), help));
+    }
+    Ok((found, inputs.unread.iter().filter(|file| file.known).count()))
+}
+
 /// The caps as text, with what they are of.
-fn file(found: &Calibration) -> String {
+pub(crate) fn file(found: &Calibration) -> String {
     let model = found.model.as_deref().unwrap_or("hosts of an unknown model");
     let mut text =
         format!("# What collectives cost {model}: `railtwin calibrate` over {}.\n", counted(found));
@@ -287,7 +293,8 @@ fn unidentified(found: &Calibration) -> Vec<String> {
     lines
 }
 
-fn data(found: &Calibration) -> serde_json::Value {
+/// The calibration as JSON.
+pub(crate) fn data(found: &Calibration) -> serde_json::Value {
     let row = |one: &Fitted| {
         let ranges = one.fit.ranges.iter().enumerate().map(|(row, range)| {
             serde_json::json!({

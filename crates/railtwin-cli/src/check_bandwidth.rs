@@ -6,6 +6,7 @@ use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
 use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::bandwidth;
+use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::FileNotes;
 
 use crate::check_bandwidth_answer::Answer;
@@ -33,14 +34,34 @@ pub struct BandwidthArgs {
 }
 
 pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    let host = args.fabric.as_deref().map(model_of_fabric).transpose().map_err(|error| match error {
-        error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
-        other => CliError::of(other, ""),
-    })?;
+    let host = host_of(args.fabric.as_deref())?;
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let inputs = Inputs::read(&args.logs, "job").map_err(|error| refused(error.into(), ""))?;
+    let answer = answer_of(&args.logs, args.fabric.as_deref(), host)?;
+    match args.json {
+        true => writeln!(streams.out, "{:#}", data(&answer))?,
+        false => write!(streams.out, "{}", shown(&answer, args.sizes))?,
+    }
+    streams.out.flush()?;
+    if answer.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+/// The host model of `--fabric`.
+pub(crate) fn host_of(fabric: Option<&str>) -> Result<Option<HostModel>, CliError> {
+    fabric.map(model_of_fabric).transpose().map_err(|error| match error {
+        error @ railtwin::Error::Argument(_) => CliError::refused(&format!("--fabric: {error}")),
+        other => CliError::of(other, ""),
+    })
+}
+
+/// Reads logs and holds their bandwidths against those of `host` and of each other.
+pub(crate) fn answer_of(
+    paths: &[PathBuf],
+    fabric: Option<&str>,
+    host: Option<HostModel>,
+) -> Result<Answer, CliError> {
+    let inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
     let logs = inputs.merged.nccl_tests;
     if logs.is_empty() {
         let named: Vec<String> = inputs
@@ -52,24 +73,18 @@ pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(),
         let what = match named.first() {
             Some(first) if named.len() == 1 => first.clone(),
             Some(first) => format!("{first}, and {} more files", named.len() - 1),
-            None => args.logs.first().map_or(String::new(), |path| path.display().to_string()),
+            None => paths.first().map_or(String::new(), |path| path.display().to_string()),
         };
         let help = "give what a test such as all_reduce_perf prints, as text or JSON";
         return Err(CliError::input(format!("no file holds results of nccl-tests: {what}"), help));
     }
     let (files, others): (Vec<FileNotes>, Vec<FileNotes>) =
         inputs.merged.files.into_iter().partition(|file| logs.iter().any(|(name, _)| *name == file.source));
-    let answer = Answer {
+    Ok(Answer {
         checked: bandwidth::check(&logs, host.as_ref()),
-        fabric: args.fabric.clone(),
+        fabric: fabric.map(str::to_owned),
         files,
         unread: inputs.unread,
         others: others.len(),
-    };
-    match args.json {
-        true => writeln!(streams.out, "{:#}", data(&answer))?,
-        false => write!(streams.out, "{}", shown(&answer, args.sizes))?,
-    }
-    streams.out.flush()?;
-    if answer.is_well() { Ok(()) } else { Err(CliError::Accused) }
+    })
 }

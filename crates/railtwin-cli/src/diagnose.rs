@@ -15,6 +15,7 @@ use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
+use crate::asked::DiagnoseRequest;
 use crate::diagnose_what_if as what_if;
 use crate::foreseen::goes_on;
 use crate::overwritten::{is_same, refuse_evidence};
@@ -71,23 +72,18 @@ pub struct DiagnoseArgs {
 
 pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     check_outputs(args)?;
-    let question =
-        args.fabric.as_deref().map(Question::read).transpose().map_err(|error| refused(error, ""))?;
     let read: Vec<PathBuf> = args.files.iter().chain(&args.baseline).chain(&args.later).cloned().collect();
     if !goes_on(&of_files(&read, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let mut inputs = Inputs::read(&args.files, &args.job).map_err(|error| refused(error.into(), ""))?;
-    if let Some(folder) = &args.baseline {
-        inputs.compare_with(folder).map_err(|error| refused(error.into(), ""))?;
-    }
-    if !args.later.is_empty() {
-        inputs.look_again(&args.later, &args.job).map_err(|error| refused(error.into(), ""))?;
-    }
-    inputs.names =
-        args.names.as_deref().map(Names::read).transpose().map_err(|error| refused(error.into(), ""))?;
-    let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
-    let told = diagnose(inputs, question.as_ref(), &args.job).map_err(|error| refused(error, &text))?;
+    let told = told_of(&DiagnoseRequest {
+        files: args.files.clone(),
+        fabric: args.fabric.clone(),
+        names: args.names.clone(),
+        baseline: args.baseline.clone(),
+        later: args.later.clone(),
+        job: args.job.clone(),
+    })?;
     let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };
     if args.json {
         let mut value = data(&told);
@@ -116,6 +112,23 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         writeln!(streams.notes, "tables in {}", out.display())?;
     }
     if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+/// Reads what a request names, and diagnoses it.
+pub(crate) fn told_of(request: &DiagnoseRequest) -> Result<Diagnosed, CliError> {
+    let stored = |error: railtwin::diagnose::Error| refused(error.into(), "");
+    let question = request.fabric.as_deref().map(Question::read).transpose();
+    let question = question.map_err(|error| refused(error, ""))?;
+    let mut inputs = Inputs::read(&request.files, &request.job).map_err(stored)?;
+    if let Some(folder) = &request.baseline {
+        inputs.compare_with(folder).map_err(stored)?;
+    }
+    if !request.later.is_empty() {
+        inputs.look_again(&request.later, &request.job).map_err(stored)?;
+    }
+    inputs.names = request.names.as_deref().map(Names::read).transpose().map_err(stored)?;
+    let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
+    diagnose(inputs, question.as_ref(), &request.job).map_err(|error| refused(error, &text))
 }
 
 /// Refuses places to write to, before anything is read.
@@ -193,7 +206,8 @@ fn component(component: &Component) -> Value {
     json!({ "kind": component.kind(), "name": component.name() })
 }
 
-fn data(told: &Diagnosed) -> Value {
+/// The diagnosis as JSON.
+pub(crate) fn data(told: &Diagnosed) -> Value {
     let finding = |finding: &Finding| {
         json!({
             "id": finding.id(),

@@ -11,6 +11,7 @@
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
 
 pub mod args;
+pub mod asked;
 mod calibrate;
 mod calibrate_plain;
 mod check;

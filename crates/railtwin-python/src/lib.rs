@@ -6,6 +6,7 @@
 //! * [`scenario`]: a path, a text or a dictionary becomes a question.
 //! * [`calls`]: run, sweep, open, design, cluster, schedule, schema.
 //! * [`costs`]: what jobs cost each other.
+//! * [`evidence`]: telemetry, logs and measured bandwidths.
 //! * [`intranode`]: traffic inside hosts.
 //! * [`controllers`]: controllers that are Python objects; [`sight`]: what they can ask.
 //! * [`run`]: a run, its figures and its tables.
@@ -21,6 +22,7 @@ mod controllers;
 mod convert;
 mod costs;
 mod errors;
+mod evidence;
 mod intranode;
 mod run;
 mod scenario;
@@ -38,6 +40,8 @@ mod native {
     use crate::command::run_command;
     #[pymodule_export]
     use crate::costs::{impact, interference, what_if};
+    #[pymodule_export]
+    use crate::evidence::{calibrate, check_bandwidth, diagnose};
     #[pymodule_export]
     use crate::intranode::intranode;
     #[pymodule_export]
