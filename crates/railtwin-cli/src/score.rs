@@ -8,6 +8,7 @@ use railtwin_evaluation::score::bench::Bench;
 use railtwin_evaluation::score::broken::Broken;
 use railtwin_evaluation::score::cost;
 use railtwin_evaluation::score::curve::curve;
+use railtwin_evaluation::score::files;
 use railtwin_evaluation::score::healthy::healthy;
 use railtwin_evaluation::score::inject::Injected;
 use railtwin_evaluation::score::packets::{self as of_packets, PacketBench, score_packets};
@@ -50,6 +51,9 @@ pub struct ScoreArgs {
     /// Instead: the second part of the card: faults in packet runs of 64 ranks, and as many runs without one
     #[arg(long, conflicts_with_all = ["errors", "averages", "baselines", "curve", "healthy_hours", "expert_hours", "ranks"])]
     packets: bool,
+    /// Instead: the third part of the card: times of steps, durations and dumps that the job leaves, by the judges of files
+    #[arg(long, conflicts_with_all = ["errors", "averages", "baselines", "curve", "packets", "healthy_hours", "expert_hours"])]
+    files: bool,
     /// Print what was found in every trial
     #[arg(long)]
     verbose: bool,
@@ -110,6 +114,11 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
                 })
             };
             let text = text.map_err(|error| CliError::of(error, ""))?;
+            spinner.suspend(|| writeln!(streams.out, "{text}"))?;
+            continue;
+        }
+        if args.files {
+            let text = of_files(&options, ranks, &progress).map_err(|error| CliError::of(error, ""))?;
             spinner.suspend(|| writeln!(streams.out, "{text}"))?;
             continue;
         }
@@ -178,6 +187,13 @@ fn packets(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), CliError> 
         }
     }
     Ok(())
+}
+
+/// The third part of the card.
+fn of_files(options: &Options, ranks: u32, progress: &(dyn Fn(&str) + Sync)) -> Result<String, Error> {
+    let Some(bench) = Bench::of(ranks)? else { return Ok(String::new()) };
+    let rows = files::score_files(&bench, &options.faults, options.seeds, progress)?;
+    Ok(files::markdown(ranks, &rows))
 }
 
 /// The card of each baseline.

@@ -4,6 +4,7 @@
 //! * [`mod@trial`]: one fault, one job, one set of signals; [`verdict`]: whether findings name the truth.
 //! * [`probe`]: pairwise probes that findings ask for.
 //! * [`mod@packets`]: the second part of the card, on packet runs; [`broken`]: what is broken in them.
+//! * [`files`]: the third part: judges of files, on files that the ranks of the job would leave.
 //! * [`healthy`]: hours without a fault, in which nobody may be accused.
 //! * [`mod@curve`]: sensitivity against false alarms over a row of settings.
 //! * [`text`], [`curve_text`]: both as Markdown.
@@ -17,6 +18,7 @@ pub mod cost;
 pub mod curve;
 pub mod curve_text;
 pub mod errors;
+pub mod files;
 pub mod healthy;
 pub mod inject;
 pub mod packets;

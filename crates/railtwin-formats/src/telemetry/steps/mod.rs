@@ -54,6 +54,13 @@ const WORKS_MAX: usize = 16;
 const STEPS_OF_A_WORK: usize = 16;
 
 impl StepSeries {
+    /// A series of steps of equal work, by their seconds, without anything between them.
+    pub fn of_times(job: &str, run: &str, seconds: impl IntoIterator<Item = f64>) -> Self {
+        let mut series = Self::of(job, run);
+        seconds.into_iter().for_each(|one| series.step(one, 1.0, None));
+        series
+    }
+
     fn of(job: &str, run: &str) -> Self {
         Self { job: job.to_owned(), run: run.to_owned(), ..Self::default() }
     }
