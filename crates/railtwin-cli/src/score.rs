@@ -86,7 +86,11 @@ pub(crate) fn run(args: &ScoreArgs, streams: &mut Streams<'_>) -> Result<(), Cli
         return Err(CliError::input(format!("--fault {part:?} is in no name"), format!("there are {names}")));
     }
     let hours = args.healthy_hours + args.expert_hours;
-    if !goes_on(&cost::of_ranks(&args.ranks, (faults.len(), args.seeds), hours), streams)? {
+    let cost = match args.files {
+        true => cost::of_files(&args.ranks, faults.len(), args.seeds),
+        false => cost::of_ranks(&args.ranks, (faults.len(), args.seeds), hours),
+    };
+    if !goes_on(&cost, streams)? {
         return Ok(());
     }
     let options =

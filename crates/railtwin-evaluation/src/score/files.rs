@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use railtwin::Error;
 use railtwin::watch::{Rhythm, Watch};
+use railtwin_diagnosis::robust;
 use railtwin_diagnosis::verdict::{TruthMatch, judge};
 use railtwin_formats::telemetry::{
     FlightEntry, FlightGroup, FlightRecorderDump, FlightState, Skipped, StepSeries, Times,
@@ -68,14 +69,14 @@ struct Left {
     gone: BTreeSet<u32>,
 }
 
-/// Outcomes of one fault by one kind of files.
+/// Outcomes of one fault by one kind of files; the slowdown of a trial is that of its median step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FilesRow {
     /// The fault; none for the job without one.
     pub what: Option<Injected>,
     /// The files.
     pub evidence: Evidence,
-    /// Trials in the order of their seeds; the slowdown is that of a step.
+    /// Trials in the order of their seeds.
     pub trials: Vec<TrialOutcome>,
     /// Accusations in trials without a fault.
     pub false_alarms: usize,
@@ -136,9 +137,16 @@ fn trial(bench: &Bench, what: Option<Injected>, seed: u64) -> Result<Option<[Jud
     let rhythm = Rhythm::default();
     let mut watch = Watch::new(&case, 0, bench.durations.clone(), rates, settings, rhythm, Vec::new())?;
     let left = files_of(&mut watch, what, truth.as_ref());
-    let mean = |steps: &[f64]| steps.iter().sum::<f64>() / steps.len().max(1) as f64;
+    // The card of streams blames the job's code; files name the rank that runs it otherwise.
+    let truth = truth.map(|truth| match case.rank_faults.last() {
+        Some(fault) if what == Some(Injected::SizeMismatch) => {
+            Truth { component: watch.directory.rank_component(fault.rank), ..truth }
+        }
+        _ => truth,
+    });
+    let median = |steps: &[f64]| robust::median(&mut steps.to_vec()).unwrap_or(f64::NAN);
     let (before, after) = left.steps.split_at(left.before);
-    let slowdown = if left.stuck { f64::INFINITY } else { mean(after) / mean(before) - 1.0 };
+    let slowdown = if left.stuck { f64::INFINITY } else { median(after) / median(before) - 1.0 };
     let judged = |evidence| -> Result<Judged, Error> {
         let told = diagnosed(&left, evidence)?;
         let verdict = truth.as_ref().and_then(|truth| judge(&watch.places(), truth, &told.findings));
@@ -298,7 +306,7 @@ pub fn markdown(ranks: u32, rows: &[FilesRow]) -> String {
             row.trials.iter().map(|trial| TrialOutcome { slowdown: f64::INFINITY, ..*trial }).collect();
         let sum = sum_of(&counted, true);
         let mut slowdowns: Vec<f64> = row.trials.iter().map(|trial| trial.slowdown).collect();
-        let slower = railtwin_diagnosis::robust::median(&mut slowdowns).unwrap_or(0.0);
+        let slower = robust::median(&mut slowdowns).unwrap_or(0.0);
         let slower = if slower.is_finite() { percent(slower) } else { "stands".into() };
         let set = sum.set.map_or("–".to_owned(), |set| format!("{set:.0}"));
         let (name, files) = (row.what.map_or("", Injected::name), row.evidence.name());
