@@ -136,19 +136,19 @@ fn operations_of_healthy_hours_ask_for_probes_only_while_others_traffic_is_met()
 
 #[test]
 fn judges_of_files_name_who_holds_a_job_up_and_nobody_else() {
-    use railtwin_evaluation::score::files::{Evidence, score_files};
+    use railtwin_evaluation::score::files::{LeftFiles, score_files};
     let bench = Bench::of(128).unwrap().unwrap();
     let faults = [Injected::Hang, Injected::SlowGpu];
     let rows = score_files(&bench, &faults, 2, &|_| ()).unwrap();
     let row = |what, evidence| rows.iter().find(|row| (row.what, row.evidence) == (what, evidence)).unwrap();
-    for evidence in Evidence::ALL {
+    for evidence in LeftFiles::ALL {
         assert_eq!(row(None, evidence).false_alarms, 0, "{evidence:?}");
     }
     let named = |what, evidence| {
         row(Some(what), evidence).trials.iter().filter(|one| one.verdict.is_some_and(|of| of.in_set)).count()
     };
-    assert_eq!(named(Injected::Hang, Evidence::Dumps), 2);
-    assert!(row(Some(Injected::SlowGpu), Evidence::Steps).trials.iter().all(|one| one.told));
+    assert_eq!(named(Injected::Hang, LeftFiles::Dumps), 2);
+    assert!(row(Some(Injected::SlowGpu), LeftFiles::Steps).trials.iter().all(|one| one.told));
     let wrong = rows
         .iter()
         .flat_map(|row| &row.trials)

@@ -1,6 +1,6 @@
 //! The third part of the score card: the judges of files, on files that the ranks of a simulated job would leave.
 //!
-//! A fault of the first part is put into the same job. What is left of it is one of [`Evidence`]: times of steps, durations of
+//! A fault of the first part is put into the same job. What is left of it is one of [`LeftFiles`]: times of steps, durations of
 //! operations without a common clock, or dumps of a Flight Recorder. All judges of `diagnose` look at it, as they look at files
 //! of a cluster, without a fabric.
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ const DUMPED: usize = 32;
 
 /// The kind of files that a job leaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Evidence {
+pub enum LeftFiles {
     /// The time of each step, as a training log has it.
     Steps,
     /// The duration of each operation at each rank, by clocks of the ranks' own.
@@ -41,7 +41,7 @@ pub enum Evidence {
     Dumps,
 }
 
-impl Evidence {
+impl LeftFiles {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Steps, Self::Durations, Self::Dumps];
 
@@ -75,7 +75,7 @@ pub struct FilesRow {
     /// The fault; none for the job without one.
     pub what: Option<Injected>,
     /// The files.
-    pub evidence: Evidence,
+    pub evidence: LeftFiles,
     /// Trials in the order of their seeds.
     pub trials: Vec<TrialOutcome>,
     /// Accusations in trials without a fault.
@@ -103,9 +103,9 @@ pub fn score_files(
             trial(bench, what, seed)
         })
         .collect();
-    let mut rows: BTreeMap<(Option<Injected>, Evidence), FilesRow> = BTreeMap::new();
+    let mut rows: BTreeMap<(Option<Injected>, LeftFiles), FilesRow> = BTreeMap::new();
     for ((what, _), judged) in asked.into_iter().zip(done) {
-        for (evidence, judged) in Evidence::ALL.into_iter().zip(judged?.into_iter().flatten()) {
+        for (evidence, judged) in LeftFiles::ALL.into_iter().zip(judged?.into_iter().flatten()) {
             let empty = FilesRow { what, evidence, trials: Vec::new(), false_alarms: 0 };
             let row = rows.entry((what, evidence)).or_insert(empty);
             row.trials.push(judged.outcome);
@@ -155,7 +155,7 @@ fn trial(bench: &Bench, what: Option<Injected>, seed: u64) -> Result<Option<[Jud
         let false_alarms = if truth.is_none() { told.accusations() } else { 0 };
         Ok(Judged { outcome: TrialOutcome { slowdown, verdict, told: is_told }, false_alarms })
     };
-    let [steps, durations, dumps] = Evidence::ALL.map(judged);
+    let [steps, durations, dumps] = LeftFiles::ALL.map(judged);
     Ok(Some([steps?, durations?, dumps?]))
 }
 
@@ -199,20 +199,20 @@ fn files_of(watch: &mut Watch<'_>, what: Option<Injected>, truth: Option<&Truth>
 }
 
 /// The diagnosis of one kind of files.
-fn diagnosed(left: &Left, evidence: Evidence) -> Result<Diagnosed, Error> {
+fn diagnosed(left: &Left, evidence: LeftFiles) -> Result<Diagnosed, Error> {
     let mut inputs = Inputs::default();
     let job = left.directory.jobs.first().cloned().unwrap_or_default();
     match evidence {
-        Evidence::Steps => {
+        LeftFiles::Steps => {
             inputs.merged.steps.push(StepSeries::of_times("", &job, left.steps.iter().copied()));
         }
-        Evidence::Durations => {
+        LeftFiles::Durations => {
             let telemetry = &mut inputs.merged.telemetry;
             telemetry.directory = left.directory.clone();
             telemetry.batch = left.batch.clone();
             telemetry.times = Times::Durations;
         }
-        Evidence::Dumps => {
+        LeftFiles::Dumps => {
             inputs.merged.flight_recorder = dumps_of(left);
             inputs.flight_recorder = true;
         }
