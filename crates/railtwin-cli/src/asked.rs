@@ -3,24 +3,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+pub use crate::diagnose_request::DiagnoseRequest;
 use crate::{CliError, calibrate, check_bandwidth, check_bandwidth_json, diagnose};
-
-/// A request for a diagnosis: the files and settings of `railtwin diagnose`.
-#[derive(Clone, Debug)]
-pub struct DiagnoseRequest {
-    /// Files of telemetry, folders and archives of them, or one run folder.
-    pub files: Vec<PathBuf>,
-    /// A scenario whose fabric the hosts are in.
-    pub fabric: Option<PathBuf>,
-    /// A file with the names of hosts, NICs and GPUs in the fabric.
-    pub names: Option<PathBuf>,
-    /// A run folder, or a folder of files, in which all was well.
-    pub baseline: Option<PathBuf>,
-    /// Dumps or states of the same job that were made later.
-    pub later: Vec<PathBuf>,
-    /// The name of the job where files do not tell it.
-    pub job: String,
-}
 
 /// Diagnoses; the value is that of `railtwin diagnose --json`.
 ///

@@ -15,7 +15,7 @@ use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
-use crate::asked::DiagnoseRequest;
+use crate::diagnose_request::DiagnoseRequest;
 use crate::diagnose_what_if as what_if;
 use crate::foreseen::goes_on;
 use crate::overwritten::{is_same, refuse_evidence};
