@@ -22,6 +22,7 @@ use crate::run_point::RunPointArgs;
 use crate::schedule_args::ScheduleArgs;
 use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
+use crate::triage::TriageArgs;
 use crate::tune::TuneArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
@@ -85,6 +86,8 @@ pub enum Verb {
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
+    /// Diagnose, then say what each culprit costs the jobs, what to take out first and which host replaces it
+    Triage(TriageArgs),
     /// Fit what collectives and transfers cost hosts to a cluster's own logs: caps that scenarios take
     Calibrate(CalibrateArgs),
     /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip

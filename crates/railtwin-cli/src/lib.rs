@@ -73,6 +73,7 @@ mod sweep_slurm;
 mod sweep_table;
 mod table;
 mod told;
+mod triage;
 mod tune;
 mod units;
 
@@ -181,6 +182,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
             Verb::Calibrate(args) => calibrate::run(args, streams),
+            Verb::Triage(args) => triage::run(args, streams),
             Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),

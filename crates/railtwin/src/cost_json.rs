@@ -57,7 +57,8 @@ fn of_device(found: &Impact, fabric: &Fabric) -> Value {
     all
 }
 
-fn of_drained(found: &Impact, fabric: &Fabric) -> Value {
+/// Devices that are drained together: cables, stand-ins, free hosts, jobs with step times in seconds.
+pub fn of_drained(found: &Impact, fabric: &Fabric) -> Value {
     let jobs = found.jobs.iter().map(|job| {
         json!({
             "name": job.name, "ranks": job.ranks, "touched": job.touched,
@@ -109,7 +110,7 @@ pub fn of_what_if(job: &str, ways: &[Way]) -> Value {
 }
 
 /// A step time as JSON: median seconds and the band, or why there are none.
-fn step(step: &StepTime) -> Value {
+pub fn step(step: &StepTime) -> Value {
     let (p5, p95) = (step.band().map(|band| band.p5), step.band().map(|band| band.p95));
     json!({ "step_s": step.seconds(), "p5_s": p5, "p95_s": p95, "reason": step.reason() })
 }

@@ -1,0 +1,6 @@
+//! railtwin-answers: questions whose answer needs evidence of a cluster and a simulation of it.
+//!
+//! * [`mod@triage`]: bad hosts and devices, what each costs the jobs, and what to take out first.
+#![allow(clippy::disallowed_methods, reason = "answers read scenarios and what they name")]
+
+pub mod triage;
