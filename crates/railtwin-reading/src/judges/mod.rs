@@ -2,6 +2,15 @@
 //!
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
+mod causes;
+mod collapse;
+mod collectives;
+mod hccl;
+mod network;
+mod rails;
+mod ras_beside;
+mod setup;
+mod stuck;
 mod unexplained;
 
 use std::ops::Deref;
@@ -117,9 +126,16 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 20] = [
+pub const JUDGES: [Judge; 28] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
+    of_files("rails", |rows| rails::judge(rows)),
+    of_files("network", |rows| network::judge(rows)),
+    of_files("network-choices", |rows| network::choices(rows)),
+    of_files("setup", |rows| setup::judge(rows)),
+    of_files("collective-checks", |rows| collectives::judge(rows)),
+    of_files("stuck-processes", |rows| stuck::judge(rows)),
+    of_files("hccl", |rows| hccl::judge(rows)),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
     of_files("process-ends", |rows| {
         logs::judge_ends(&rows.events, &rows.merged.logs, &rows.who, rows.job).into()
@@ -137,6 +153,7 @@ pub const JUDGES: [Judge; 20] = [
     of_tests("test-bandwidth", |rows| {
         tests_between::of_nccl_tests(&rows.merged.nccl_tests, &rows.settings).into()
     }),
+    of_tests("test-collapse", |rows| collapse::judge(rows)),
     of_tests("failed-tests", |rows| failed_tests::judge(rows)),
     of_tests("pairs", |rows| between::judge(rows)),
     of_rest("timeouts", |rows| logs::of_timeouts(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
@@ -210,7 +227,11 @@ fn dumps(rows: &RowsView<'_>) -> Judgement {
 fn watchdog(rows: &RowsView<'_>) -> Judgement {
     match rows.dumps {
         Some(_) => Judgement::default(),
-        None => logs::of_states(&rows.merged.logs, rows.job).into(),
+        None => {
+            let mut verdict = Judgement::from(logs::of_states(&rows.merged.logs, rows.job));
+            ras_beside::clear(rows, &mut verdict.findings);
+            verdict
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
 const fn level(event: &LogEvent) -> Option<AlarmLevel> {
     match &event.what {
         LogSays::Alarm(alarm) => Some(alarm.level),
-        LogSays::WatchdogStuck => Some(AlarmLevel::Fatal),
+        LogSays::WatchdogStuck(_) => Some(AlarmLevel::Fatal),
         LogSays::Nccl(NcclEvent::Verbs { .. }) => Some(AlarmLevel::Warning),
         _ => None,
     }
@@ -51,7 +51,7 @@ const fn level(event: &LogEvent) -> Option<AlarmLevel> {
 fn is_followed(later: &[Said<'_>], (file, warning): Said<'_>) -> bool {
     let is_failure = |event: &LogEvent| match &event.what {
         LogSays::Alarm(alarm) => alarm.level != AlarmLevel::Warning,
-        LogSays::Cuda(_) | LogSays::Exception { .. } | LogSays::WatchdogStuck => true,
+        LogSays::Cuda(_) | LogSays::Exception { .. } | LogSays::WatchdogStuck(_) => true,
         LogSays::Exit(code) => *code != 0,
         _ => false,
     };

@@ -16,6 +16,8 @@ seen! {
     CutOff { host: String } [""] format!("hosts that {host} cannot reach, and that report nobody else");
     MutualReports { hosts: usize } [""]
         format!("hosts of {hosts} that report each other, so that either end or what is between may be it");
+    OneReports { host: String, peer: String, rails: usize } ["rails"]
+        format!("{host} alone reports that transfers with {peer} fail, on so many of its ports; {peer} reports nothing");
     LostTransfers { hosts: Vec<String> } [""] if hosts.is_empty() {
         "hosts whose transfers did not arrive, to whom is not told: nothing tells the hosts".to_owned()
     } else {

@@ -1,0 +1,371 @@
+//! Networks that NCCL uses between hosts, by its own lines: TCP sockets in place of RDMA, GPUDirect RDMA that is off, and
+//! ports of another link layer than the others.
+//!
+//! Rules rest on what NCCL prints with `NCCL_DEBUG=INFO`: areal-project/AReaL#639 (sockets), NVIDIA/nccl#1537, #1412 and #489
+//! (GPUDirect RDMA), #302 (link layers).
+use std::collections::{BTreeMap, BTreeSet};
+
+use railtwin_formats::telemetry::{LogSays, NcclEvent, NcclSetup};
+use railtwin_records::seen::{CauseSeen, SocketReason};
+use railtwin_records::{Component, Finding, Syndrome};
+
+use super::causes::{self, by_host, finding, hosts};
+use super::{Judgement, RowsView};
+use crate::logs::Said;
+
+/// Confidence in a cause that lines name outright.
+const SURE: f64 = 0.8;
+/// Confidence where lines show the state and not its cause.
+const LIKELY: f64 = 0.6;
+/// Products without GPUDirect RDMA: NVIDIA supports it on data-center and professional GPUs.
+const WITHOUT_DIRECT: [&str; 3] = ["GeForce", "TITAN", "RTX 40"];
+
+/// Lines of one host.
+type Lines<'v> = Vec<(Said<'v>, &'v NcclSetup)>;
+
+/// Findings on networks of all hosts, and notes.
+pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
+    let of = by_host(view);
+    let mut verdict = Judgement::default();
+    verdict.findings.extend(sockets(view, &of));
+    for (host, lines) in &of {
+        verdict.findings.extend(direct_rdma(view, host, lines));
+        match mixed_ports(view, host, lines) {
+            Some(Ok(found)) => verdict.findings.push(found),
+            Some(Err(note)) => verdict.notes.push(note),
+            None => {}
+        }
+    }
+    verdict
+}
+
+/// Whether some line says that ranks are connected over this network.
+fn is_via(lines: &Lines<'_>, network: &str) -> bool {
+    lines.iter().any(|(_, setup)| matches!(setup, NcclSetup::Via { transport, .. } if transport == network))
+}
+
+/// Whether a host runs over sockets, and no line says that it has another network.
+fn is_on_sockets(lines: &Lines<'_>) -> bool {
+    let networks = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Network(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let networks: BTreeSet<&str> = networks.collect();
+    let is_other = lines.iter().any(|(_, setup)| match setup {
+        NcclSetup::Via { transport, .. } => transport.starts_with("NET/") && transport != "NET/Socket",
+        _ => false,
+    });
+    !is_other && (is_via(lines, "NET/Socket") || networks.len() == 1 && networks.contains("Socket"))
+}
+
+/// Jobs over several hosts whose ranks are connected over TCP sockets.
+fn sockets(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> Option<Finding> {
+    let is_wide = hosts(view).len() > 1 || of.values().any(|lines| is_via(lines, "NET/Socket"));
+    let on: Vec<(&String, &Lines<'_>)> = of.iter().filter(|(_, lines)| is_on_sockets(lines)).collect();
+    if !is_wide || on.is_empty() {
+        return None;
+    }
+    let (reason, mut said) =
+        on.iter().find_map(|(_, lines)| reason_of(lines)).unwrap_or((SocketReason::Untold, None));
+    let is_told = reason != SocketReason::Untold;
+    let shows = |setup: &NcclSetup| {
+        matches!(setup, NcclSetup::Network(_))
+            || matches!(setup, NcclSetup::Via { transport, .. } if transport == "NET/Socket")
+    };
+    let mut lines: Vec<Said<'_>> = said.take().into_iter().collect();
+    lines.extend(
+        on.iter()
+            .filter_map(|(_, lines)| lines.iter().find(|(_, setup)| shows(setup)).map(|(said, _)| *said)),
+    );
+    let names: Vec<String> = on.iter().map(|(host, _)| (*host).clone()).collect();
+    let suspects = names.iter().cloned().map(Component::Host).collect();
+    let advice = match &reason {
+        SocketReason::Setting { name, .. } => format!("take {name} away, or name the RDMA devices that the hosts have"),
+        SocketReason::Untold => {
+            "see NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA, and whether ibv_devices lists a device inside the container".into()
+        }
+        _ => "give the container its RDMA devices (/dev/infiniband, libibverbs, CAP_IPC_LOCK) and see that ibv_devices lists \
+              them there"
+            .into(),
+    };
+    let count = names.len() as f64;
+    let cause = CauseSeen::Sockets { hosts: names, reason };
+    let confidence = if is_told { SURE } else { LIKELY };
+    let mut one = finding(Syndrome::CommunicationSlow, suspects, confidence, cause, count, &lines);
+    one.advice = advice;
+    Some(one)
+}
+
+/// Why a host runs over sockets, and the line that tells.
+fn reason_of<'v>(lines: &Lines<'v>) -> Option<(SocketReason, Option<Said<'v>>)> {
+    let setting = |wanted: fn(&str, &str) -> bool| {
+        lines.iter().find_map(|(said, setup)| match setup {
+            NcclSetup::Setting { name, value } if wanted(name, value) => {
+                let reason = SocketReason::Setting { name: name.clone(), value: value.clone() };
+                Some((reason, Some(*said)))
+            }
+            _ => None,
+        })
+    };
+    let off = setting(|name, value| {
+        name == "NCCL_IB_DISABLE" && value != "0"
+            || name == "NCCL_NET" && value.eq_ignore_ascii_case("socket")
+    });
+    let missing = lines.iter().find_map(|(said, setup)| match setup {
+        NcclSetup::NoDevice { without_library: true } => Some((SocketReason::NoLibrary, Some(*said))),
+        NcclSetup::NoDevice { without_library: false } => Some((SocketReason::NoDevice, Some(*said))),
+        _ => None,
+    });
+    // A list of devices of which the host has none leaves no device.
+    let listed = || setting(|name, value| name == "NCCL_IB_HCA" && !value.starts_with('^'));
+    off.or_else(|| missing.as_ref().and_then(|_| listed())).or(missing)
+}
+
+/// NICs of a host that do not reach memory of GPUs.
+fn direct_rdma(view: &RowsView<'_>, host: &str, lines: &Lines<'_>) -> Option<Finding> {
+    let mut nics: BTreeMap<&str, (bool, Said<'_>)> = BTreeMap::new();
+    for (said, setup) in lines {
+        if let NcclSetup::DirectRdma { device, is_on } = setup {
+            let known = nics.entry(device).or_insert((false, *said));
+            known.0 |= *is_on;
+        }
+    }
+    let off: Vec<(&str, Said<'_>)> =
+        nics.iter().filter(|(_, (is_on, _))| !is_on).map(|(nic, (_, said))| (*nic, *said)).collect();
+    let with = nics.len() - off.len();
+    let is_direct = lines.iter().any(|(_, setup)| matches!(setup, NcclSetup::Via { is_direct: true, .. }));
+    if off.is_empty() || is_direct && with == 0 || is_via(lines, "NET/Socket") || !may_be_direct(view, host) {
+        return None;
+    }
+    let said: Vec<Said<'_>> = off.iter().map(|(_, said)| *said).collect();
+    let names: Vec<String> = off.iter().map(|(nic, _)| (*nic).to_owned()).collect();
+    let count = names.len() as f64;
+    let own = |nics: Vec<String>, host: &str| {
+        nics.into_iter().map(|nic| Component::Nic(format!("{host}/{nic}"))).collect()
+    };
+    let mut one = if with == 0 {
+        let cause = CauseSeen::DirectRdmaOff { host: host.to_owned(), nics: names };
+        finding(
+            Syndrome::CommunicationSlow,
+            vec![Component::Host(host.to_owned())],
+            SURE,
+            cause,
+            count,
+            &said,
+        )
+    } else {
+        let suspects = own(names.clone(), host);
+        let cause = CauseSeen::DirectRdmaOffOnSome { host: host.to_owned(), nics: names, with };
+        finding(Syndrome::CommunicationSlow, suspects, LIKELY, cause, count, &said)
+    };
+    one.advice = "load nvidia_peermem (or nv_peer_mem), or use a kernel and driver with dma-buf; then NCCL says GPU Direct RDMA \
+                  Enabled"
+        .into();
+    Some(one)
+}
+
+/// Whether the GPUs of a host may have GPUDirect RDMA, by their products.
+fn may_be_direct(view: &RowsView<'_>, host: &str) -> bool {
+    let tests = view.merged.nccl_tests.iter().flat_map(|(_, tests)| tests);
+    let mut devices = tests.flat_map(|test| &test.devices).filter(|device| device.host == host);
+    !devices.any(|device| WITHOUT_DIRECT.iter().any(|product| device.product.contains(product)))
+}
+
+/// A port of another link layer than most others of its host that NCCL uses. Without a failure of a queue pair it is a note.
+fn mixed_ports(view: &RowsView<'_>, host: &str, lines: &Lines<'_>) -> Option<Result<Finding, String>> {
+    let mut links: BTreeMap<&str, BTreeMap<&str, (u32, Said<'_>)>> = BTreeMap::new();
+    for (said, setup) in lines {
+        if let NcclSetup::Port { row, device, link } = setup {
+            links.entry(link).or_default().entry(device).or_insert((*row, *said));
+        }
+    }
+    let mut by_count: Vec<(&str, &BTreeMap<&str, (u32, Said<'_>)>)> =
+        links.iter().map(|(link, nics)| (*link, nics)).collect();
+    by_count.sort_by_key(|(_, nics)| nics.len());
+    let [(link, few), (others, many)] = by_count[..] else { return None };
+    if few.len() >= many.len() {
+        return None;
+    }
+    let rows: BTreeSet<u32> = lines
+        .iter()
+        .filter_map(|(_, setup)| match setup {
+            NcclSetup::Via { transport, row, .. } if transport == "NET/IB" => *row,
+            _ => None,
+        })
+        .collect();
+    let failures: Vec<Said<'_>> = (view.events.iter().copied())
+        .filter(|(_, event)| {
+            matches!(&event.what, LogSays::Nccl(NcclEvent::Verbs { call, .. }) if call.contains("modify_qp"))
+        })
+        .filter(|(_, event)| view.who.host_of(event) == host)
+        .collect();
+    let named: BTreeSet<&str> = (failures.iter())
+        .filter_map(|(_, event)| match &event.what {
+            LogSays::Nccl(NcclEvent::Verbs { device, .. }) if !device.is_empty() => Some(device.as_str()),
+            _ => None,
+        })
+        .collect();
+    let is_used =
+        |nic: &str, row: u32| if named.is_empty() { rows.contains(&row) } else { named.contains(nic) };
+    let used: Vec<(&str, Said<'_>)> = few
+        .iter()
+        .filter(|(nic, (row, _))| is_used(nic, *row))
+        .map(|(nic, (_, said))| (*nic, *said))
+        .collect();
+    let names = |nics: &[(&str, Said<'_>)]| nics.iter().map(|(nic, _)| *nic).collect::<Vec<_>>().join(", ");
+    if used.is_empty() || failures.is_empty() {
+        let all: Vec<&str> = few.keys().copied().collect();
+        return Some(Err(format!(
+            "{host}: {} is a {link} port among {others} ports: leave it out by NCCL_IB_HCA if they are of another network",
+            all.join(", ")
+        )));
+    }
+    let said: Vec<Said<'_>> =
+        failures.iter().copied().take(2).chain(used.iter().map(|(_, said)| *said)).collect();
+    let cause = CauseSeen::MixedPorts {
+        host: host.to_owned(),
+        nic: names(&used),
+        link: link.to_owned(),
+        others: others.to_owned(),
+    };
+    let suspects = used.iter().map(|(nic, _)| Component::Nic(format!("{host}/{nic}"))).collect();
+    let mut one = finding(Syndrome::Crash, suspects, SURE, cause, used.len() as f64, &said);
+    let kept: Vec<&str> = many.keys().copied().collect();
+    one.advice = format!("leave {} out: NCCL_IB_HCA={}", names(&used), kept.join(","));
+    Some(Ok(one))
+}
+
+/// A line for a reader on what NCCL chose, where hosts agree or not.
+pub(super) fn choices(view: &RowsView<'_>) -> Judgement {
+    let of = by_host(view);
+    let mut verdict = Judgement::default();
+    let facts: [(&str, Fact); 5] = [
+        ("NCCL version", version),
+        ("network of NCCL", network),
+        ("NICs that NCCL uses", nics),
+        ("NICs with GPUDirect RDMA", direct),
+        ("settings of NCCL", settings),
+    ];
+    for (what, fact) in facts {
+        let told: BTreeMap<&str, String> =
+            of.iter().filter_map(|(host, lines)| Some((host.as_str(), fact(lines)?))).collect();
+        verdict.findings.extend(odd_one(what, &told, &of));
+    }
+    verdict
+}
+
+/// A fact of a host, by its lines; none where they do not tell it.
+type Fact = fn(&Lines<'_>) -> Option<String>;
+
+/// Least hosts that must agree for another one to differ.
+const PEERS: usize = 2;
+
+/// The one host that differs from all others.
+fn odd_one(what: &str, told: &BTreeMap<&str, String>, of: &BTreeMap<String, Lines<'_>>) -> Option<Finding> {
+    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (host, value) in told {
+        values.entry(value).or_default().push(host);
+    }
+    let mut sorted: Vec<(&str, Vec<&str>)> = values.into_iter().collect();
+    sorted.sort_by_key(|(_, hosts)| hosts.len());
+    let [(own, odd), (others, peers)] = &sorted[..] else { return None };
+    let [host] = odd[..] else { return None };
+    if peers.len() < PEERS {
+        return None;
+    }
+    let said: Vec<Said<'_>> = of.get(host)?.iter().take(1).map(|(said, _)| *said).collect();
+    let cause = CauseSeen::HostDiffers {
+        host: host.to_owned(),
+        what: what.to_owned(),
+        own: (*own).to_owned(),
+        others: (*others).to_owned(),
+        of: peers.len(),
+    };
+    let suspects = vec![Component::Host(host.to_owned())];
+    let mut one = finding(Syndrome::CommunicationSlow, suspects, LIKELY, cause, 1.0, &said);
+    one.advice = "give the host the image, modules and settings of the others".into();
+    Some(one)
+}
+
+fn version(lines: &Lines<'_>) -> Option<String> {
+    let told = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Version(version) => Some(version.as_str()),
+        _ => None,
+    });
+    joined(told)
+}
+
+fn network(lines: &Lines<'_>) -> Option<String> {
+    let told = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Network(name) => Some(name.as_str()),
+        _ => None,
+    });
+    joined(told)
+}
+
+fn nics(lines: &Lines<'_>) -> Option<String> {
+    let told = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Port { device, .. } => Some(device.as_str()),
+        _ => None,
+    });
+    let nics: BTreeSet<&str> = told.collect();
+    (!nics.is_empty()).then(|| nics.len().to_string())
+}
+
+fn direct(lines: &Lines<'_>) -> Option<String> {
+    let told = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::DirectRdma { device, is_on } => Some((device.as_str(), *is_on)),
+        _ => None,
+    });
+    let nics: BTreeMap<&str, bool> = told.collect();
+    (!nics.is_empty()).then(|| nics.values().filter(|is_on| **is_on).count().to_string())
+}
+
+/// Settings that hosts must share; names of interfaces and devices may differ.
+fn settings(lines: &Lines<'_>) -> Option<String> {
+    const OWN: [&str; 5] =
+        ["NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "NCCL_HOSTID"];
+    let told = lines.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Setting { name, value } if !OWN.contains(&name.as_str()) => {
+            Some(format!("{name}={value}"))
+        }
+        _ => None,
+    });
+    let told: BTreeSet<String> = told.collect();
+    (!told.is_empty()).then(|| told.into_iter().collect::<Vec<_>>().join(" "))
+}
+
+fn joined<'a>(told: impl Iterator<Item = &'a str>) -> Option<String> {
+    let told: BTreeSet<&str> = told.collect();
+    (!told.is_empty()).then(|| told.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// What NCCL chose, in a few words, where some line tells it and nothing is wrong with it.
+pub(super) fn note(view: &RowsView<'_>) -> Option<String> {
+    let all: Lines<'_> = causes::setups(view).collect();
+    let of = |fact: Fact, what: &str| fact(&all).map(|told| format!("{what} {told}"));
+    let rates: BTreeSet<u64> = all
+        .iter()
+        .filter_map(|(_, setup)| match setup {
+            NcclSetup::Rate { mbit_per_s, .. } => Some(mbit_per_s / 1000),
+            _ => None,
+        })
+        .collect();
+    let rates: Vec<String> = rates.iter().map(|rate| format!("{rate} Gbps")).collect();
+    let ways = all.iter().filter_map(|(_, setup)| match setup {
+        NcclSetup::Via { transport, .. } => Some(transport.as_str()),
+        _ => None,
+    });
+    let ways: BTreeSet<&str> = ways.collect();
+    let ways: Vec<&str> = ways.into_iter().collect();
+    let parts: Vec<String> = [
+        of(version, "NCCL"),
+        of(network, "network"),
+        (!ways.is_empty()).then(|| format!("transports {}", ways.join(", "))),
+        (!rates.is_empty()).then(|| format!("NICs of {}", rates.join(", "))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!ways.is_empty() && parts.len() > 1).then(|| format!("NCCL's choices: {}", parts.join("; ")))
+}
