@@ -14,6 +14,8 @@ use super::log_time::{self, LogTime};
 use super::names::file_name;
 use super::nccl_log::{self, NcclEvent};
 use super::process_end::{self, Ended, Ends};
+use super::rank_report::{self, RankReport};
+use super::ucx_log;
 use super::watchdog::{self, WatchdogMember, WatchdogState, WatchdogTimeout};
 use super::{Hints, input};
 use crate::error::FormatError;
@@ -63,6 +65,8 @@ pub enum LogSays {
     Check(CollectiveCheck),
     /// HCCL.
     Hccl(HcclEvent),
+    /// Ranks that a tool of others reports.
+    Report(RankReport),
     /// Trouble in words that no other reader knows.
     Alarm(Alarm),
     /// A process ended with an exception.
@@ -135,6 +139,8 @@ pub(crate) fn is_line(line: &str) -> bool {
         || collective_check::SIGNS.iter().any(|sign| line.contains(sign))
             && collective_check::read(line).is_some()
         || hccl_log::is_line(line)
+        || rank_report::read(line).is_some()
+        || ucx_log::read(line).is_some()
         || alarm::SIGNS.iter().any(|sign| line.contains(sign))
 }
 
@@ -143,7 +149,7 @@ const PYTORCH_ERROR: &str = "NCCL error in: ";
 const LAST_ERROR: &str = "Last error:";
 
 /// Words of which one at least stands in every log that is read, for a quick look at a whole file.
-const SIGNS: [&str; 21] = [
+const SIGNS: [&str; 24] = [
     "NCCL WARN ",
     "NCCL INFO ",
     "ProcessGroupNCCL",
@@ -165,6 +171,9 @@ const SIGNS: [&str; 21] = [
     hccl_log::SIGNS[0],
     hccl_log::SIGNS[1],
     hccl_log::SIGNS[2],
+    rank_report::SIGNS[5],
+    ucx_log::SIGNS[0],
+    ucx_log::SIGNS[1],
 ];
 
 /// Whether any line of a file is one of those that are read, however far down it stands.
@@ -317,9 +326,12 @@ impl Reading {
         let has = |signs: &[&str]| signs.iter().any(|sign| line.contains(sign));
         let check = has(&collective_check::SIGNS).then(|| collective_check::read(line)).flatten();
         let of_hccl = || has(&hccl_log::SIGNS).then(|| hccl_log::read(line)).flatten().map(LogSays::Hccl);
-        let Some(what) = check.map(LogSays::Check).or_else(of_hccl) else { return false };
+        let of_tool = || rank_report::read(line).map(LogSays::Report);
+        let told = check.map(LogSays::Check).or_else(of_hccl).or_else(of_tool).map(|what| (None, what));
+        let of_ucx = || ucx_log::read(line).map(|(host, event)| (host, LogSays::Nccl(event)));
+        let Some((host, what)) = told.or_else(of_ucx) else { return false };
         let before = log_time::before(line);
-        let event = event(line, number, before.host, watchdog::rank_of_prefix(line), None, what);
+        let event = event(line, number, host.or(before.host), watchdog::rank_of_prefix(line), None, what);
         self.push(event, before.time);
         true
     }

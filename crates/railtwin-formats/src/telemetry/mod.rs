@@ -76,6 +76,7 @@ mod probe_columns;
 mod probe_table;
 mod process_end;
 mod prometheus;
+mod rank_report;
 mod ras;
 mod ras_text;
 mod rdma;
@@ -84,6 +85,7 @@ mod steps;
 mod sysfs;
 mod tcp_info;
 mod tree;
+mod ucx_log;
 mod watchdog;
 mod xpu_timer;
 
@@ -127,6 +129,7 @@ pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, Pe
 pub use perftest_json::parse_perftest_json;
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
+pub use rank_report::RankReport;
 pub use ras::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;

@@ -1,5 +1,5 @@
 //! Findings of causes that lines name: the parts that their judges share.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use railtwin_diagnosis::ends::UNKNOWN_HOST;
 use railtwin_formats::telemetry::{LogEvent, LogSays, NcclEvent, NcclSetup};
@@ -80,12 +80,11 @@ pub(super) fn by_host<'v>(view: &'v RowsView<'_>) -> BTreeMap<String, Vec<(Said<
     hosts
 }
 
-/// Hosts of all events and tests that name one.
-pub(super) fn hosts(view: &RowsView<'_>) -> BTreeSet<String> {
-    let of_tests = view.merged.nccl_tests.iter().flat_map(|(_, tests)| tests).flat_map(|test| &test.devices);
-    let of_events = view.events.iter().map(|(_, event)| view.who.host_of(event));
-    let all = of_events.chain(of_tests.map(|device| device.host.clone()));
-    all.filter(|host| host != UNKNOWN_HOST).collect()
+/// Whether all tests of a file came to their end: what its lines report did not end them.
+pub(super) fn is_survived(view: &RowsView<'_>, file: &str) -> bool {
+    let tests = view.merged.nccl_tests.iter().filter(|(name, _)| name == file).flat_map(|(_, tests)| tests);
+    let mut tests = tests.peekable();
+    tests.peek().is_some() && tests.all(|test| test.complete && test.failure.is_none())
 }
 
 /// The host of a line as a suspect; none where nothing names it.

@@ -86,7 +86,7 @@ fn unlike(view: &RowsView<'_>) -> Option<Finding> {
     let suspects: Vec<u32> = if is_one { odd.clone() } else { calls.keys().copied().take(8).collect() };
     let confidence = match (is_one, calls.len()) {
         (true, _) => MOST,
-        (false, 2) => BOTH,
+        (false, 2) if !odd.is_empty() => BOTH,
         _ => causes::SET,
     };
     let suspects = suspects.into_iter().map(|rank| causes::rank(view, rank)).collect();
@@ -113,6 +113,9 @@ fn absent(view: &RowsView<'_>) -> Vec<Finding> {
     if absent.is_empty() {
         return Vec::new();
     }
+    // Beside a barrier at which most are missing those that came may be the odd ones.
+    let world = absent.last().map_or(0, |last| *last as usize + 1);
+    let confidence = if 2 * absent.len() > world { causes::SET } else { ABSENT };
     let places = view.directory.ranks.iter().filter(|info| absent.contains(&info.rank));
     let hosts: BTreeSet<u32> = places.clone().map(|info| info.host).collect();
     let is_placed = places.count() == absent.len() && hosts.len() == 1;
@@ -125,7 +128,7 @@ fn absent(view: &RowsView<'_>) -> Vec<Finding> {
             host: host.map(|host| host.name.clone()),
         };
         let count = ranks.len() as f64;
-        let mut one = finding(Syndrome::NonCommunicationHang, vec![suspect], ABSENT, cause, count, &said);
+        let mut one = finding(Syndrome::NonCommunicationHang, vec![suspect], confidence, cause, count, &said);
         one.advice = match (ranks.len(), ranks.last()) {
             (2.., Some(last)) if (last - ranks[0]) as usize + 1 == ranks.len() => {
                 "these ranks stand in a row: see whether they are of one host, then its logs, and stacks of their processes (py-spy)"

@@ -9,6 +9,7 @@ mod hccl;
 mod network;
 mod rails;
 mod ras_beside;
+mod reported;
 mod setup;
 mod stuck;
 mod unexplained;
@@ -78,7 +79,7 @@ impl From<Vec<Finding>> for Judgement {
 pub enum Scope {
     /// They are of the job, and joined with others of the job.
     Job,
-    /// They are of tests made apart from the job and from each other: each stands for itself.
+    /// They are of tests made apart from the job and from each other, or of a setup: each stands for itself.
     Test,
     /// They stand only where nothing else explains that the job stopped.
     Rest,
@@ -117,6 +118,11 @@ const fn of_files(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> 
     Judge { name, scope: Scope::Job, names: NamesOf::Files, judge }
 }
 
+/// A judge of setups: what it finds explains no fault of a rank, and is not joined with one.
+const fn of_setups(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
+    Judge { name, scope: Scope::Test, names: NamesOf::Files, judge }
+}
+
 const fn of_tests(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Test, names: NamesOf::Tests, judge }
 }
@@ -126,15 +132,16 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 28] = [
+pub const JUDGES: [Judge; 29] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
-    of_files("rails", |rows| rails::judge(rows)),
-    of_files("network", |rows| network::judge(rows)),
-    of_files("network-choices", |rows| network::choices(rows)),
-    of_files("setup", |rows| setup::judge(rows)),
+    of_setups("rails", |rows| rails::judge(rows)),
+    of_setups("network", |rows| network::judge(rows)),
+    of_setups("network-choices", |rows| network::choices(rows)),
+    of_setups("setup", |rows| setup::judge(rows)),
     of_files("collective-checks", |rows| collectives::judge(rows)),
     of_files("stuck-processes", |rows| stuck::judge(rows)),
+    of_files("reported-ranks", |rows| reported::judge(rows)),
     of_files("hccl", |rows| hccl::judge(rows)),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
     of_files("process-ends", |rows| {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_formats::telemetry::{LogSays, NcclEvent, NcclSetup};
 use railtwin_records::seen::{CauseSeen, SocketReason};
-use railtwin_records::{Component, Finding, Syndrome};
+use railtwin_records::{Component, Evidence, Finding, Syndrome};
 
-use super::causes::{self, by_host, finding, hosts};
+use super::causes::{self, by_host, finding};
 use super::{Judgement, RowsView};
 use crate::logs::Said;
 
@@ -17,6 +17,11 @@ use crate::logs::Said;
 const SURE: f64 = 0.8;
 /// Confidence where lines show the state and not its cause.
 const LIKELY: f64 = 0.6;
+/// Products of data centers, whose hosts have RDMA devices.
+const OF_CENTERS: [&str; 18] = [
+    "H100", "H800", "H200", "H20", "A100", "A800", "B100", "B200", "B300", "GB200", "GB300", "GH200", "V100",
+    "MI250", "MI300", "MI325", "MI350", "MI355",
+];
 /// Products without GPUDirect RDMA: NVIDIA supports it on data-center and professional GPUs.
 const WITHOUT_DIRECT: [&str; 3] = ["GeForce", "TITAN", "RTX 40"];
 
@@ -27,9 +32,17 @@ type Lines<'v> = Vec<(Said<'v>, &'v NcclSetup)>;
 pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
     let of = by_host(view);
     let mut verdict = Judgement::default();
-    verdict.findings.extend(sockets(view, &of));
+    match sockets(view, &of) {
+        Some(Ok(found)) => verdict.findings.push(found),
+        Some(Err(note)) => verdict.notes.push(note),
+        None => {}
+    }
+    let is_stopped = is_stopped(view);
     for (host, lines) in &of {
-        verdict.findings.extend(direct_rdma(view, host, lines));
+        match direct_rdma(view, host, lines) {
+            Some(found) if is_stopped => verdict.notes.extend(found.evidence.first().map(Evidence::words)),
+            found => verdict.findings.extend(found),
+        }
         match mixed_ports(view, host, lines) {
             Some(Ok(found)) => verdict.findings.push(found),
             Some(Err(note)) => verdict.notes.push(note),
@@ -58,28 +71,97 @@ fn is_on_sockets(lines: &Lines<'_>) -> bool {
     !is_other && (is_via(lines, "NET/Socket") || networks.len() == 1 && networks.contains("Socket"))
 }
 
-/// Jobs over several hosts whose ranks are connected over TCP sockets.
-fn sockets(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> Option<Finding> {
-    let is_wide = hosts(view).len() > 1 || of.values().any(|lines| is_via(lines, "NET/Socket"));
+/// Whether ranks of several hosts are in one communicator or test: a host alone needs no network between hosts, though NCCL may
+/// connect its ranks by one.
+fn is_wide(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> bool {
+    let mut tests = view.merged.nccl_tests.iter().flat_map(|(_, tests)| tests);
+    let mut communicators: BTreeMap<&str, (u32, BTreeSet<u32>, BTreeSet<String>)> = BTreeMap::new();
+    for (_, event) in &view.events {
+        if let LogSays::Nccl(NcclEvent::Rank { rank, ranks, communicator, .. }) = &event.what {
+            let known = communicators.entry(communicator).or_default();
+            known.0 = known.0.max(*ranks);
+            known.1.insert(*rank);
+            known.2.insert(view.who.host_of(event));
+        }
+    }
+    let is_over_hosts = |hosts: usize| hosts > 1;
+    let largest = communicators.values().max_by_key(|(size, ..)| *size);
+    match largest {
+        Some((_, _, hosts)) if is_over_hosts(hosts.len()) => true,
+        // All of its ranks are on one host.
+        Some((size, ranks, _)) if ranks.len() >= *size as usize => false,
+        _ => {
+            of.values().any(|lines| is_via(lines, "NET/Socket"))
+                || tests.any(|test| {
+                    is_over_hosts(
+                        test.devices.iter().map(|device| &device.host).collect::<BTreeSet<_>>().len(),
+                    )
+                })
+        }
+    }
+}
+
+/// Whether the job hangs or ended: then a slow network is not what is wrong with it.
+fn is_stopped(view: &RowsView<'_>) -> bool {
+    let is_end = |(_, event): &Said<'_>| {
+        matches!(event.what, LogSays::Exception { .. } | LogSays::Exit(_) | LogSays::WatchdogStuck(_))
+    };
+    view.dumps.is_some()
+        || view.merged.logs.iter().any(|(_, log)| !log.timeouts.is_empty() || !log.states.is_empty())
+        || view.events.iter().any(is_end)
+}
+
+/// The confidence that sockets are not meant, by their reason and the GPUs of the tests; none for a note.
+fn confidence_of(view: &RowsView<'_>, reason: &SocketReason) -> Option<f64> {
+    let tests = view.merged.nccl_tests.iter().flat_map(|(_, tests)| tests);
+    let products: BTreeSet<&str> = tests
+        .flat_map(|test| &test.devices)
+        .map(|device| device.product.as_str())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let is_center = products.iter().any(|product| OF_CENTERS.iter().any(|name| product.contains(name)));
+    let is_named = matches!(reason, SocketReason::NoDevice | SocketReason::NoLibrary);
+    match (is_center, is_named) {
+        _ if is_stopped(view) => None,
+        (true, true) => Some(SURE),
+        (true, false) => Some(LIKELY),
+        (false, true) if products.is_empty() => Some(LIKELY),
+        _ => None,
+    }
+}
+
+/// Jobs over several hosts whose ranks are connected over TCP sockets; a note where that may be meant.
+fn sockets(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> Option<Result<Finding, String>> {
     let on: Vec<(&String, &Lines<'_>)> = of.iter().filter(|(_, lines)| is_on_sockets(lines)).collect();
-    if !is_wide || on.is_empty() {
+    if on.is_empty() || !is_wide(view, of) {
         return None;
     }
-    let (reason, mut said) =
-        on.iter().find_map(|(_, lines)| reason_of(lines)).unwrap_or((SocketReason::Untold, None));
-    let is_told = reason != SocketReason::Untold;
-    let shows = |setup: &NcclSetup| {
-        matches!(setup, NcclSetup::Network(_))
-            || matches!(setup, NcclSetup::Via { transport, .. } if transport == "NET/Socket")
+    let told = on.iter().find_map(|(_, lines)| reason_of(lines));
+    let (reason, said) = told.unwrap_or((SocketReason::Untold, None));
+    let shows = |setup: &NcclSetup| match setup {
+        NcclSetup::Network(_) => true,
+        NcclSetup::Via { transport, .. } => transport == "NET/Socket",
+        _ => false,
     };
-    let mut lines: Vec<Said<'_>> = said.take().into_iter().collect();
-    lines.extend(
-        on.iter()
-            .filter_map(|(_, lines)| lines.iter().find(|(_, setup)| shows(setup)).map(|(said, _)| *said)),
-    );
+    let mut lines: Vec<Said<'_>> = said.into_iter().collect();
+    for (_, of_host) in &on {
+        lines.extend(of_host.iter().find(|(_, setup)| shows(setup)).map(|(said, _)| *said));
+    }
     let names: Vec<String> = on.iter().map(|(host, _)| (*host).clone()).collect();
+    let cause = CauseSeen::Sockets { hosts: names.clone(), reason: reason.clone() };
+    let Some(confidence) = confidence_of(view, &reason) else {
+        return Some(Err(format!("{}: {}", names.join(", "), cause.words())));
+    };
     let suspects = names.iter().cloned().map(Component::Host).collect();
-    let advice = match &reason {
+    let mut one =
+        finding(Syndrome::CommunicationSlow, suspects, confidence, cause, names.len() as f64, &lines);
+    one.advice = remedy(&reason);
+    Some(Ok(one))
+}
+
+/// What helps against sockets.
+fn remedy(reason: &SocketReason) -> String {
+    match reason {
         SocketReason::Setting { name, .. } => format!("take {name} away, or name the RDMA devices that the hosts have"),
         SocketReason::Untold => {
             "see NCCL_NET, NCCL_IB_DISABLE and NCCL_IB_HCA, and whether ibv_devices lists a device inside the container".into()
@@ -87,13 +169,7 @@ fn sockets(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> Option<Find
         _ => "give the container its RDMA devices (/dev/infiniband, libibverbs, CAP_IPC_LOCK) and see that ibv_devices lists \
               them there"
             .into(),
-    };
-    let count = names.len() as f64;
-    let cause = CauseSeen::Sockets { hosts: names, reason };
-    let confidence = if is_told { SURE } else { LIKELY };
-    let mut one = finding(Syndrome::CommunicationSlow, suspects, confidence, cause, count, &lines);
-    one.advice = advice;
-    Some(one)
+    }
 }
 
 /// Why a host runs over sockets, and the line that tells.
@@ -235,21 +311,32 @@ fn mixed_ports(view: &RowsView<'_>, host: &str, lines: &Lines<'_>) -> Option<Res
     Some(Ok(one))
 }
 
-/// A line for a reader on what NCCL chose, where hosts agree or not.
+/// What NCCL chose: a note on all hosts, notes on a host that differs from all others, and a finding where it has another
+/// network.
 pub(super) fn choices(view: &RowsView<'_>) -> Judgement {
     let of = by_host(view);
     let mut verdict = Judgement::default();
-    let facts: [(&str, Fact); 5] = [
-        ("NCCL version", version),
-        ("network of NCCL", network),
+    verdict.notes.extend(note(view));
+    let facts: [(&str, Fact); 4] = [
+        ("version of NCCL", version),
         ("NICs that NCCL uses", nics),
         ("NICs with GPUDirect RDMA", direct),
         ("settings of NCCL", settings),
     ];
     for (what, fact) in facts {
-        let told: BTreeMap<&str, String> =
-            of.iter().filter_map(|(host, lines)| Some((host.as_str(), fact(lines)?))).collect();
-        verdict.findings.extend(odd_one(what, &told, &of));
+        verdict.notes.extend(odd_one(what, fact, &of).map(|(_, cause)| cause.words()));
+    }
+    if let Some((host, cause)) = odd_one("network of NCCL", network, &of) {
+        let said: Vec<Said<'_>> = of[host]
+            .iter()
+            .find(|(_, setup)| matches!(setup, NcclSetup::Network(_)))
+            .map(|(said, _)| *said)
+            .into_iter()
+            .collect();
+        let suspects = vec![Component::Host(host.to_owned())];
+        let mut one = finding(Syndrome::CommunicationSlow, suspects, LIKELY, cause, 1.0, &said);
+        one.advice = "give the host the image, modules and settings of the others".into();
+        verdict.findings.push(one);
     }
     verdict
 }
@@ -261,30 +348,25 @@ type Fact = fn(&Lines<'_>) -> Option<String>;
 const PEERS: usize = 2;
 
 /// The one host that differs from all others.
-fn odd_one(what: &str, told: &BTreeMap<&str, String>, of: &BTreeMap<String, Lines<'_>>) -> Option<Finding> {
-    let mut values: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (host, value) in told {
-        values.entry(value).or_default().push(host);
+fn odd_one<'o>(what: &str, fact: Fact, of: &'o BTreeMap<String, Lines<'_>>) -> Option<(&'o str, CauseSeen)> {
+    let mut values: BTreeMap<String, Vec<&'o str>> = BTreeMap::new();
+    for (host, lines) in of {
+        if let Some(value) = fact(lines) {
+            values.entry(value).or_default().push(host);
+        }
     }
-    let mut sorted: Vec<(&str, Vec<&str>)> = values.into_iter().collect();
+    let mut sorted: Vec<(String, Vec<&str>)> = values.into_iter().collect();
     sorted.sort_by_key(|(_, hosts)| hosts.len());
     let [(own, odd), (others, peers)] = &sorted[..] else { return None };
     let [host] = odd[..] else { return None };
-    if peers.len() < PEERS {
-        return None;
-    }
-    let said: Vec<Said<'_>> = of.get(host)?.iter().take(1).map(|(said, _)| *said).collect();
     let cause = CauseSeen::HostDiffers {
         host: host.to_owned(),
         what: what.to_owned(),
-        own: (*own).to_owned(),
-        others: (*others).to_owned(),
+        own: own.clone(),
+        others: others.clone(),
         of: peers.len(),
     };
-    let suspects = vec![Component::Host(host.to_owned())];
-    let mut one = finding(Syndrome::CommunicationSlow, suspects, LIKELY, cause, 1.0, &said);
-    one.advice = "give the host the image, modules and settings of the others".into();
-    Some(one)
+    (peers.len() >= PEERS).then_some((host, cause))
 }
 
 fn version(lines: &Lines<'_>) -> Option<String> {
@@ -341,7 +423,7 @@ fn joined<'a>(told: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// What NCCL chose, in a few words, where some line tells it and nothing is wrong with it.
-pub(super) fn note(view: &RowsView<'_>) -> Option<String> {
+fn note(view: &RowsView<'_>) -> Option<String> {
     let all: Lines<'_> = causes::setups(view).collect();
     let of = |fact: Fact, what: &str| fact(&all).map(|told| format!("{what} {told}"));
     let rates: BTreeSet<u64> = all

@@ -10,7 +10,7 @@ use railtwin_formats::telemetry::{LogSays, NcclEvent, NcclSetup};
 use railtwin_records::seen::CauseSeen;
 use railtwin_records::{Component, Finding, Syndrome};
 
-use super::causes::{finding, host_of, setups};
+use super::causes::{finding, host_of, is_survived, setups};
 use super::{Judgement, RowsView};
 use crate::logs::Said;
 
@@ -57,7 +57,10 @@ fn duplicates(view: &RowsView<'_>) -> Vec<Finding> {
 fn nvls(view: &RowsView<'_>) -> Vec<Finding> {
     let mut hosts: BTreeMap<String, (&str, Vec<Said<'_>>)> = BTreeMap::new();
     for (said, setup) in setups(view) {
-        if let NcclSetup::Nvls { error } = setup {
+        if let NcclSetup::Nvls { error } = setup
+            && !is_survived(view, said.0)
+            && !said.1.text.contains("Disabling NVLS")
+        {
             hosts.entry(view.who.host_of(said.1)).or_insert((error, Vec::new())).1.push(said);
         }
     }
@@ -101,20 +104,23 @@ fn refused(view: &RowsView<'_>) -> Vec<Finding> {
     let mut hosts: BTreeMap<String, Refused<'_>> = BTreeMap::new();
     for &(file, event) in &view.events {
         let LogSays::Nccl(NcclEvent::Verbs { call, error, .. }) = &event.what else { continue };
+        if is_survived(view, file) {
+            continue;
+        }
         let host = view.who.host_of(event);
         if let Some((cause, confidence, advice)) = cause_of(call, error, &host) {
             let known = hosts.entry(host).or_insert((cause, confidence, advice, Vec::new()));
             known.3.push((file, event));
         }
     }
-    let one = |(_, (cause, confidence, advice, said)): (String, Refused<'_>)| {
+    let one = |(cause, confidence, advice, said): Refused<'_>| {
         let suspects = said.first().and_then(|(_, event)| host_of(view, event)).into_iter().collect();
         let count = said.len() as f64;
         let mut one = finding(Syndrome::Crash, suspects, confidence, cause, count, &said);
         advice.clone_into(&mut one.advice);
         one
     };
-    hosts.into_values().map(|refused| one((String::new(), refused))).collect()
+    hosts.into_values().map(one).collect()
 }
 
 /// Peers that a host could not reach in all of its tries.

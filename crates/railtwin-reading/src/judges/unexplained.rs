@@ -38,11 +38,16 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
 }
 
 /// How grave an event is that no other judge makes a finding of.
-const fn level(event: &LogEvent) -> Option<AlarmLevel> {
+fn level(event: &LogEvent) -> Option<AlarmLevel> {
     match &event.what {
         LogSays::Alarm(alarm) => Some(alarm.level),
         LogSays::WatchdogStuck(_) => Some(AlarmLevel::Fatal),
-        LogSays::Nccl(NcclEvent::Verbs { .. }) => Some(AlarmLevel::Warning),
+        // Of which judges of setup and rails make a finding.
+        LogSays::Nccl(NcclEvent::Verbs { call, error, gids, .. }) => {
+            let is_told = call.contains("reg_mr") && error.contains("memory")
+                || error.contains("timed out") && !gids[1].is_empty();
+            if is_told { None } else { Some(AlarmLevel::Warning) }
+        }
         _ => None,
     }
 }

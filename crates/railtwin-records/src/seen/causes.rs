@@ -104,6 +104,14 @@ seen! {
         "bus bandwidth of {test} over {} hosts collapses from {} on, beside {}",
         hosts.len(), size(*from), size(*most_at)
     );
+    NotJoined { ranks: Vec<u32>, collective: Option<u64> } ["ranks"] {
+        let which = collective.map_or("a collective".to_owned(), |number| format!("collective {number}"));
+        format!("did not join {which}, by PyTorch's own report: {}", ranks_of(ranks))
+    };
+    AllJoined { ranks: Vec<u32>, collective: Option<u64> } ["ranks"] {
+        let which = collective.map_or("a collective".to_owned(), |number| format!("collective {number}"));
+        format!("all {} joined {which} and none finished it, by PyTorch's own report", ranks_of(ranks))
+    };
     Straggler { tool: String, what: String } [""] format!("{tool} reports it as a straggler: {what}");
     HostDiffers { host: String, what: String, own: String, others: String, of: usize } [""] format!(
         "{what}: {own} at {host}, {others} at the {of} other hosts"
@@ -121,6 +129,8 @@ impl CauseSeen {
                 | Self::AllLaunched { .. }
                 | Self::NoLink { .. }
                 | Self::Straggler { .. }
+                | Self::NotJoined { .. }
+                | Self::AllJoined { .. }
         )
     }
 }
