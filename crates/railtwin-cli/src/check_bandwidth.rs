@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use clap::Args;
 use railtwin::bandwidth::{self, hosts::model_of_fabric};
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::Inputs;
+use railtwin::diagnose::{Inputs, diagnose};
 use railtwin_formats::telemetry::FileNotes;
 
-use crate::check_bandwidth_answer::Answer;
+use crate::check_bandwidth_answer::{Answer, causes_of};
 use crate::check_bandwidth_json::data;
 use crate::check_bandwidth_text::shown;
 use crate::diagnose::refused;
@@ -58,7 +58,11 @@ pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(),
     }
     let (files, others): (Vec<FileNotes>, Vec<FileNotes>) =
         inputs.merged.files.into_iter().partition(|file| logs.iter().any(|(name, _)| *name == file.source));
+    // The same files may name why: what NCCL chose stands between the rows of a test.
+    let again = Inputs::read(&args.logs, "job").map_err(|error| refused(error.into(), ""))?;
+    let told = diagnose(again, None, "job").map_err(|error| refused(error, ""))?;
     let answer = Answer {
+        causes: causes_of(&told.findings),
         checked: bandwidth::check(&logs, host.as_ref()),
         fabric: args.fabric.clone(),
         files,

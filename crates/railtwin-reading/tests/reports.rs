@@ -1,4 +1,5 @@
 //! Public reports of people who run clusters, with the right answer of each, and inputs that look like them and are well.
+#![allow(missing_docs, clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 use std::path::Path;
 
 use railtwin_reading::{Diagnosed, Inputs, diagnosis_of};
@@ -168,6 +169,14 @@ fn other_wordings_get_the_same_answers() {
             text("03").replace("GPU Direct RDMA Disabled for HCA", "GPU Direct RDMA (nvidia-peermem) disabled for HCA"),
             "node-a",
             "GPUDirect RDMA is off",
+        ),
+        (
+            "a bridge's address",
+            "h1:11:12 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 172.17.0.1<50001> failed : No route to host\n\
+             h1:11:12 [0] NCCL INFO init.cc:1358 -> 2\n"
+                .to_owned(),
+            "h1 > 172.17.0.1",
+            "h1 cannot reach 172.17.0.1 (No route to host)",
         ),
         (
             "one rank absent",

@@ -106,15 +106,11 @@ fn rank_before(text: &str) -> Option<u32> {
     rest.get(end..)?.trim_start().starts_with("is running").then(|| rest.get(..end)?.parse().ok()).flatten()
 }
 
-/// `[Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms`, `Rank 3 failed to pass monitoredBarrier in 10000 ms`,
-/// `[Rank 0]: Rank 3 timed out in monitoredBarrier after 10000 ms`.
+/// `[Rank 0]: Ranks 4, 5 failed to pass monitoredBarrier in 2000000 ms`, `Rank 3 failed to pass monitoredBarrier in 10000 ms`.
+/// The rank in `Rank 0 timed out in monitoredBarrier` is the one that waits.
 fn not_passed(line: &str) -> Option<CollectiveCheck> {
-    let ways =
-        [(" failed to pass monitoredBarrier in ", " ms"), (" timed out in monitoredBarrier after ", " ms")];
-    let (before, behind) = ways.iter().find_map(|(word, unit)| {
-        let (before, rest) = line.split_once(word)?;
-        Some((before, rest.split_once(unit)?.0))
-    })?;
+    let (before, rest) = line.split_once(" failed to pass monitoredBarrier in ")?;
+    let (behind, _) = rest.split_once(" ms")?;
     let after_ms = behind.trim().parse().ok()?;
     let named = before.get(before.rfind("Rank")?..)?;
     let named = named.strip_prefix("Ranks").or_else(|| named.strip_prefix("Rank"))?;
@@ -164,11 +160,12 @@ mod tests {
                 &[4, 5, 6, 7][..],
             ),
             ("RuntimeError: Rank 3 failed to pass monitoredBarrier in 90 ms", &[3]),
-            ("[Rank 0]: Rank 3 timed out in monitoredBarrier after 90 ms.", &[3]),
+            ("[Rank 0]: Rank 3 failed to pass monitoredBarrier in 90 ms.", &[3]),
         ] {
             assert_eq!(read(line), wanted(ranks, 90), "{line}");
         }
         for line in [
+            "Rank 0 timed out in monitoredBarrier after 90 ms.",
             "Rank 1 successfully reached monitoredBarrier, but received errors while waiting",
             "Ranks x failed to pass monitoredBarrier in 90 ms",
         ] {

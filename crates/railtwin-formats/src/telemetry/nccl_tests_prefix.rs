@@ -29,7 +29,7 @@ const PREFIX_WORDS: usize = 4;
 
 /// A line without what launchers put there.
 pub(crate) fn bare(line: &str) -> Cow<'_, str> {
-    let line = without_stream(line);
+    let line = without_stream(without_time(line));
     let line = match tag(line) {
         // A launcher that tags each write of a process tags parts of rows.
         Some((tag, rest)) if !rest.trim_start().starts_with('#') && rest.contains(tag) => {
@@ -45,6 +45,18 @@ pub(crate) fn bare(line: &str) -> Cow<'_, str> {
             Cow::Owned(line) => Cow::Owned(line[at..].to_owned()),
         },
     }
+}
+
+/// A line without the time that `kubectl logs --timestamps` puts there: `2026-11-28T10:00:00.123Z `.
+fn without_time(line: &str) -> &str {
+    let Some((word, rest)) = line.split_once(' ') else { return line };
+    let bytes = word.as_bytes();
+    let is_time = bytes.len() >= 19
+        && bytes[4] == b'-'
+        && bytes[10] == b'T'
+        && bytes[13] == b':'
+        && bytes[..4].iter().all(u8::is_ascii_digit);
+    if is_time { rest } else { line }
 }
 
 /// A line without `[1,3]<stdout>:` and `3: `.
@@ -141,6 +153,10 @@ mod tests {
             let comment = "#  Rank  0 Group  0 Pid 1 on h1 device  0 [0x01] NVIDIA H100";
             assert_eq!(bare(&format!("{prefix}{comment}")), comment, "{prefix}");
         }
+        assert_eq!(
+            bare("2026-11-28T10:00:00.123Z [0]  8 2 float sum -1[0] 1 1 1 0").trim(),
+            "8 2 float sum -1  1 1 1 0"
+        );
         let parts = "[0]     1048576   262144  float  sum  -1[0]  1550.3 0.68 1.24 0[0]  1553.4 0.68 1.24 0";
         assert_eq!(bare(parts).split_whitespace().count(), row.split_whitespace().count());
         for line in

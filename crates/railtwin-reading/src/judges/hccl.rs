@@ -24,9 +24,12 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
     findings.into()
 }
 
+/// A line of a link that could not be made: both ends, and whether by RDMA.
+type NoLink<'v> = (Said<'v>, &'v (u32, String), &'v (u32, String), bool);
+
 /// Links that could not be made: a rank that several others cannot reach and that reports nobody, else each link.
 fn links(view: &RowsView<'_>) -> Vec<Finding> {
-    let told: Vec<(Said<'_>, &(u32, String), &(u32, String), bool)> = (view.events.iter())
+    let told: Vec<NoLink<'_>> = (view.events.iter())
         .filter_map(|&(file, event)| match &event.what {
             LogSays::Hccl(HcclEvent::NoLink { local, remote, is_rdma }) => {
                 Some(((file, event), local, remote, *is_rdma))

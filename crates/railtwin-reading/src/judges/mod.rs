@@ -135,14 +135,14 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 pub const JUDGES: [Judge; 29] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
-    of_setups("rails", |rows| rails::judge(rows)),
-    of_setups("network", |rows| network::judge(rows)),
-    of_setups("network-choices", |rows| network::choices(rows)),
-    of_setups("setup", |rows| setup::judge(rows)),
-    of_files("collective-checks", |rows| collectives::judge(rows)),
-    of_files("stuck-processes", |rows| stuck::judge(rows)),
-    of_files("reported-ranks", |rows| reported::judge(rows)),
-    of_files("hccl", |rows| hccl::judge(rows)),
+    of_setups("rails", rails::judge),
+    of_setups("network", network::judge),
+    of_setups("network-choices", network::choices),
+    of_setups("setup", setup::judge),
+    of_files("collective-checks", collectives::judge),
+    of_files("stuck-processes", stuck::judge),
+    of_files("reported-ranks", reported::judge),
+    of_files("hccl", hccl::judge),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
     of_files("process-ends", |rows| {
         logs::judge_ends(&rows.events, &rows.merged.logs, &rows.who, rows.job).into()
@@ -160,7 +160,7 @@ pub const JUDGES: [Judge; 29] = [
     of_tests("test-bandwidth", |rows| {
         tests_between::of_nccl_tests(&rows.merged.nccl_tests, &rows.settings).into()
     }),
-    of_tests("test-collapse", |rows| collapse::judge(rows)),
+    of_tests("test-collapse", collapse::judge),
     of_tests("failed-tests", |rows| failed_tests::judge(rows)),
     of_tests("pairs", |rows| between::judge(rows)),
     of_rest("timeouts", |rows| logs::of_timeouts(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),

@@ -247,48 +247,25 @@ fn may_be_direct(view: &RowsView<'_>, host: &str) -> bool {
     !devices.any(|device| WITHOUT_DIRECT.iter().any(|product| device.product.contains(product)))
 }
 
+/// Network devices with their numbers and the lines that tell them.
+type Devices<'v> = BTreeMap<&'v str, (u32, Said<'v>)>;
+
 /// A port of another link layer than most others of its host that NCCL uses. Without a failure of a queue pair it is a note.
 fn mixed_ports(view: &RowsView<'_>, host: &str, lines: &Lines<'_>) -> Option<Result<Finding, String>> {
-    let mut links: BTreeMap<&str, BTreeMap<&str, (u32, Said<'_>)>> = BTreeMap::new();
+    let mut links: BTreeMap<&str, Devices<'_>> = BTreeMap::new();
     for (said, setup) in lines {
         if let NcclSetup::Port { row, device, link } = setup {
             links.entry(link).or_default().entry(device).or_insert((*row, *said));
         }
     }
-    let mut by_count: Vec<(&str, &BTreeMap<&str, (u32, Said<'_>)>)> =
-        links.iter().map(|(link, nics)| (*link, nics)).collect();
+    let mut by_count: Vec<(&str, Devices<'_>)> = links.into_iter().collect();
     by_count.sort_by_key(|(_, nics)| nics.len());
-    let [(link, few), (others, many)] = by_count[..] else { return None };
+    let [(link, few), (others, many)] = &by_count[..] else { return None };
     if few.len() >= many.len() {
         return None;
     }
-    let rows: BTreeSet<u32> = lines
-        .iter()
-        .filter_map(|(_, setup)| match setup {
-            NcclSetup::Via { transport, row, .. } if transport == "NET/IB" => *row,
-            _ => None,
-        })
-        .collect();
-    let failures: Vec<Said<'_>> = (view.events.iter().copied())
-        .filter(|(_, event)| {
-            matches!(&event.what, LogSays::Nccl(NcclEvent::Verbs { call, .. }) if call.contains("modify_qp"))
-        })
-        .filter(|(_, event)| view.who.host_of(event) == host)
-        .collect();
-    let named: BTreeSet<&str> = (failures.iter())
-        .filter_map(|(_, event)| match &event.what {
-            LogSays::Nccl(NcclEvent::Verbs { device, .. }) if !device.is_empty() => Some(device.as_str()),
-            _ => None,
-        })
-        .collect();
-    let is_used =
-        |nic: &str, row: u32| if named.is_empty() { rows.contains(&row) } else { named.contains(nic) };
-    let used: Vec<(&str, Said<'_>)> = few
-        .iter()
-        .filter(|(nic, (row, _))| is_used(nic, *row))
-        .map(|(nic, (_, said))| (*nic, *said))
-        .collect();
-    let names = |nics: &[(&str, Said<'_>)]| nics.iter().map(|(nic, _)| *nic).collect::<Vec<_>>().join(", ");
+    let failures = failures_of(view, host);
+    let used = used_of(few, lines, &failures);
     if used.is_empty() || failures.is_empty() {
         let all: Vec<&str> = few.keys().copied().collect();
         return Some(Err(format!(
@@ -296,19 +273,50 @@ fn mixed_ports(view: &RowsView<'_>, host: &str, lines: &Lines<'_>) -> Option<Res
             all.join(", ")
         )));
     }
+    let names: Vec<&str> = used.iter().map(|(nic, _)| *nic).collect();
+    let names = names.join(", ");
     let said: Vec<Said<'_>> =
         failures.iter().copied().take(2).chain(used.iter().map(|(_, said)| *said)).collect();
     let cause = CauseSeen::MixedPorts {
         host: host.to_owned(),
-        nic: names(&used),
-        link: link.to_owned(),
-        others: others.to_owned(),
+        nic: names.clone(),
+        link: (*link).to_owned(),
+        others: (*others).to_owned(),
     };
     let suspects = used.iter().map(|(nic, _)| Component::Nic(format!("{host}/{nic}"))).collect();
     let mut one = finding(Syndrome::Crash, suspects, SURE, cause, used.len() as f64, &said);
     let kept: Vec<&str> = many.keys().copied().collect();
-    one.advice = format!("leave {} out: NCCL_IB_HCA={}", names(&used), kept.join(","));
+    one.advice = format!("leave {names} out: NCCL_IB_HCA={}", kept.join(","));
     Some(Ok(one))
+}
+
+/// Queue pairs of a host that failed.
+fn failures_of<'v>(view: &'v RowsView<'_>, host: &str) -> Vec<Said<'v>> {
+    let is_it = |what: &LogSays| matches!(what, LogSays::Nccl(NcclEvent::Verbs { call, .. }) if call.contains("modify_qp"));
+    let failed =
+        view.events.iter().filter(|(_, event)| is_it(&event.what) && view.who.host_of(event) == host);
+    failed.map(|&(file, event)| (file, event)).collect()
+}
+
+/// Those of some devices that NCCL uses: the ones that failures name, else the ones of connections.
+fn used_of<'v>(few: &Devices<'v>, lines: &Lines<'_>, failures: &[Said<'_>]) -> Vec<(&'v str, Said<'v>)> {
+    let rows: BTreeSet<u32> = lines
+        .iter()
+        .filter_map(|(_, setup)| match setup {
+            NcclSetup::Via { transport, row, .. } if transport == "NET/IB" => *row,
+            _ => None,
+        })
+        .collect();
+    let named: BTreeSet<&str> = failures
+        .iter()
+        .filter_map(|(_, event)| match &event.what {
+            LogSays::Nccl(NcclEvent::Verbs { device, .. }) if !device.is_empty() => Some(device.as_str()),
+            _ => None,
+        })
+        .collect();
+    let is_used =
+        |nic: &str, row: u32| if named.is_empty() { rows.contains(&row) } else { named.contains(nic) };
+    few.iter().filter(|(nic, (row, _))| is_used(nic, *row)).map(|(nic, (_, said))| (*nic, *said)).collect()
 }
 
 /// What NCCL chose: a note on all hosts, notes on a host that differs from all others, and a finding where it has another

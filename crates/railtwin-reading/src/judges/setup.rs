@@ -134,6 +134,9 @@ fn no_route(view: &RowsView<'_>) -> Vec<Finding> {
             known.1.push(said);
         }
     }
+    if let Some((key, said)) = one_route(view) {
+        failed.entry(key).or_insert((1, vec![said]));
+    }
     let one = |((host, peer, error), (tries, said)): ((String, &str, &str), Failed<'_>)| {
         let peer = if peer.is_empty() { "its peer" } else { peer };
         let suspects = vec![Component::Connection(format!("{host} > {peer}"))];
@@ -145,4 +148,19 @@ fn no_route(view: &RowsView<'_>) -> Vec<Finding> {
         one
     };
     failed.into_iter().map(one).collect()
+}
+
+/// The one peer that has no route from the one host that reports it: of several, who reports whom tells more.
+fn one_route<'v>(view: &'v RowsView<'_>) -> Option<((String, &'v str, &'v str), Said<'v>)> {
+    let mut told: BTreeMap<(String, &str, &str), Said<'_>> = BTreeMap::new();
+    for &(file, event) in &view.events {
+        let LogSays::Nccl(NcclEvent::Refused { peer, error }) = &event.what else { continue };
+        let small = error.to_ascii_lowercase();
+        if !(small.contains("no route") || small.contains("unreachable")) {
+            return None;
+        }
+        told.entry((view.who.host_of(event), peer, error)).or_insert((file, event));
+    }
+    let first = told.pop_first();
+    first.filter(|_| told.is_empty())
 }

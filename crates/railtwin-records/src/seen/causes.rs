@@ -80,9 +80,10 @@ seen! {
         let after = after_s.map_or(String::new(), |seconds| format!(" for {seconds} s"));
         format!("its process is stuck in a call of CUDA or NCCL{after}")
     };
-    NoRoute { host: String, peer: String, error: String, tries: u32 } ["tries"] format!(
-        "{host} cannot reach {peer} ({error}, {tries} tries): a wrong interface's address or a firewall"
-    );
+    NoRoute { host: String, peer: String, error: String, tries: u32 } ["tries"] {
+        let tries = if *tries > 1 { format!(", {tries} tries") } else { String::new() };
+        format!("{host} cannot reach {peer} ({error}{tries}): a wrong interface's address or a firewall")
+    };
     AllLaunched { ranks: u64, waiting: Vec<u32>, after_s: Option<u64> } ["ranks"] {
         let after = after_s.map_or(String::new(), |seconds| format!(" {seconds} s"));
         let verb = if waiting.len() == 1 { "waits" } else { "wait" };
@@ -119,6 +120,11 @@ seen! {
 }
 
 impl CauseSeen {
+    /// Whether it is how a test depends on size, and no cause of that.
+    pub const fn is_of_sizes(&self) -> bool {
+        matches!(self, Self::FallsWithSize { .. })
+    }
+
     /// Whether a setting, a limit or a program is to be changed, and no component to be taken out.
     pub const fn is_setup(&self) -> bool {
         !matches!(
