@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::Inputs;
+use railtwin::diagnose::{Inputs, diagnose};
 use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::bandwidth;
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::FileNotes;
 
-use crate::check_bandwidth_answer::Answer;
+use crate::check_bandwidth_answer::{Answer, causes_of};
 use crate::check_bandwidth_json::data;
 use crate::check_bandwidth_text::shown;
 use crate::diagnose::refused;
@@ -62,7 +62,7 @@ pub(crate) fn answer_of(
     host: Option<HostModel>,
 ) -> Result<Answer, CliError> {
     let inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
-    let logs = inputs.merged.nccl_tests;
+    let logs = inputs.merged.nccl_tests.clone();
     if logs.is_empty() {
         let named: Vec<String> = inputs
             .merged
@@ -78,13 +78,20 @@ pub(crate) fn answer_of(
         let help = "give what a test such as all_reduce_perf prints, as text or JSON";
         return Err(CliError::input(format!("no file holds results of nccl-tests: {what}"), help));
     }
-    let (files, others): (Vec<FileNotes>, Vec<FileNotes>) =
-        inputs.merged.files.into_iter().partition(|file| logs.iter().any(|(name, _)| *name == file.source));
+    let (files, others): (Vec<FileNotes>, Vec<FileNotes>) = inputs
+        .merged
+        .files
+        .iter()
+        .cloned()
+        .partition(|file| logs.iter().any(|(name, _)| *name == file.source));
+    // The same files may name why: what NCCL chose stands between the rows of a test.
+    let told = diagnose(inputs, None, "job").map_err(|error| refused(error, ""))?;
     Ok(Answer {
+        causes: causes_of(&told.findings),
         checked: bandwidth::check(&logs, host.as_ref()),
         fabric: fabric.map(str::to_owned),
         files,
-        unread: inputs.unread,
+        unread: told.unread,
         others: others.len(),
     })
 }

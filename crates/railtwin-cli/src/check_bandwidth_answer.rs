@@ -1,7 +1,10 @@
 //! The answer of `check bandwidth`, before it is text or JSON.
 use railtwin::diagnose::Unread;
+use railtwin::diagnose::answer::who;
+use railtwin::diagnose::words::of_finding;
 use railtwin_calibration::bandwidth;
 use railtwin_formats::telemetry::FileNotes;
+use railtwin_records::{Finding, Seen};
 
 /// What was read, and what is to be said of it.
 pub(crate) struct Answer {
@@ -14,6 +17,19 @@ pub(crate) struct Answer {
     pub(crate) unread: Vec<Unread>,
     /// Files that could be read and hold something else.
     pub(crate) others: usize,
+    /// Causes that lines of the same files name.
+    pub(crate) causes: Vec<String>,
+}
+
+/// Causes that findings rest on, each with its suspects and what helps.
+pub(crate) fn causes_of(findings: &[Finding]) -> Vec<String> {
+    let is_cause = |finding: &&Finding| matches!(finding.evidence.first().map(|line| &line.seen), Some(Seen::Cause(cause)) if !cause.is_of_sizes());
+    let words = |finding: &Finding| {
+        let who = if finding.suspects.is_empty() { String::new() } else { format!("{}: ", who(&[finding])) };
+        let remedy = if finding.advice.is_empty() { String::new() } else { format!("; {}", finding.advice) };
+        format!("{who}{}{remedy}", of_finding(finding))
+    };
+    findings.iter().filter(is_cause).map(words).collect()
 }
 
 impl Answer {

@@ -10,6 +10,7 @@ pub(crate) fn data(answer: &Answer) -> Value {
     let checked = &answer.checked;
     json!({
         "answer": sentence(answer),
+        "causes": answer.causes,
         "tests": checked.tests,
         "files": answer.files.len(),
         "hosts_are": checked.assumed.iter().map(|one| json!({

@@ -20,6 +20,9 @@ const SIZES: usize = 12;
 pub(crate) fn shown(answer: &Answer, all_sizes: bool) -> String {
     let checked = &answer.checked;
     let mut text = format!("{}\n", sentence(answer));
+    for cause in &answer.causes {
+        line(&mut text, &format!("cause: {cause}"));
+    }
     for one in &checked.assumed {
         line(&mut text, &assumed(one, answer.fabric.as_deref()));
     }

@@ -60,6 +60,8 @@ pub struct Report {
     pub time_ns: Option<u64>,
     /// The line that says so.
     pub said: Evidence,
+    /// The port at this end, by its address or device; empty where it is not told.
+    pub port: String,
 }
 
 /// Findings of reports. `heard` are hosts of which there are lines in the same logs: their silence says something.
@@ -254,8 +256,16 @@ impl<'a> Graph<'a> {
         };
         let mut finding = self.finding(components, if hosts.len() > HOSTS { 0.2 } else { SET });
         let from: BTreeSet<&str> = reports.iter().map(|one| one.from.host.as_str()).collect();
-        let seen = LogSeen::MutualReports { hosts: hosts.len() };
-        finding.evidence.push(Evidence::new(seen, from.len() as f64, 0.0));
+        finding.evidence.push(match (from.first(), hosts.len()) {
+            (Some(&host), 2) if from.len() == 1 => {
+                let peer = hosts.iter().find(|peer| **peer != host).copied().unwrap_or_default().to_owned();
+                let ports: BTreeSet<&str> = reports.iter().map(|one| one.port.as_str()).collect();
+                let rails = ports.iter().filter(|port| !port.is_empty()).count();
+                let seen = LogSeen::OneReports { host: host.to_owned(), peer, rails };
+                Evidence::new(seen, rails.max(1) as f64, 0.0)
+            }
+            _ => Evidence::new(LogSeen::MutualReports { hosts: hosts.len() }, from.len() as f64, 0.0),
+        });
         finding.evidence.extend(reports.iter().take(LINES).map(|one| one.said.clone()));
         finding.advice = format!(
             "not enough evidence to say which: give dmesg of both, or run ib_write_bw between each and a third host{rail}"
@@ -303,7 +313,14 @@ mod tests {
         let (from, to) = (end(from), end(to));
         let text = format!("{} lost {}", from.host, to.host);
         let said = Evidence::new(LogSeen::Quoted { text }, 1.0, 0.0);
-        Report { from, to, fault: Fault::NotArriving, time_ns: Some(time_s * 1_000_000_000), said }
+        Report {
+            from,
+            to,
+            fault: Fault::NotArriving,
+            time_ns: Some(time_s * 1_000_000_000),
+            said,
+            port: String::new(),
+        }
     }
 
     fn accused(reports: &[Report]) -> Vec<String> {

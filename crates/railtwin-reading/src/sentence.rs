@@ -1,7 +1,7 @@
 //! The answer in one sentence, and what was not read.
 use railtwin_diagnosis::hang::dumps::Dumps;
 use railtwin_records::seen::{LogSeen, StepSeen};
-use railtwin_records::{Column, Finding, Syndrome, Table};
+use railtwin_records::{Column, Finding, Seen, Syndrome, Table};
 
 use super::answer::who;
 use super::{Diagnosed, words};
@@ -77,6 +77,9 @@ impl Diagnosed {
                         self.waited_for()
                     );
                 }
+                if let Some(cause) = self.named_cause() {
+                    return format!("{cause}; nobody is accused, in {}", self.looked_at());
+                }
                 let what = match (self.findings.len(), self.failed_tests) {
                     (0, _) if self.is_undecided() => {
                         "the dumps do not show whether the job runs or stands still".to_owned()
@@ -89,6 +92,14 @@ impl Diagnosed {
                 format!("{what} in {}{}", self.looked_at(), self.waited_for())
             }
         }
+    }
+
+    /// The cause that lines name where nobody is accused of it.
+    fn named_cause(&self) -> Option<String> {
+        let causes = self.causes();
+        let finding = &self.findings[*causes.first()?.findings.first()?];
+        let is_named = matches!(finding.evidence.first().map(|line| &line.seen), Some(Seen::Cause(_)));
+        (is_named && finding.suspects.is_empty()).then(|| words::of_finding(finding))
     }
 
     /// The job whose steps take longer, where that is what costs most: `job a: steps 5.0 % longer from step 101 on`.

@@ -32,6 +32,9 @@ pub fn of_syndrome(syndrome: Syndrome) -> &'static str {
 
 /// What was seen of a finding, in words.
 pub fn of_finding(finding: &Finding) -> String {
+    if let Some(Seen::Cause(cause)) = finding.evidence.first().map(|line| &line.seen) {
+        return cause.words();
+    }
     let known = of_syndrome(finding.syndrome);
     let (xid, link) = (xid(finding), link(finding));
     let told = match finding.syndrome {

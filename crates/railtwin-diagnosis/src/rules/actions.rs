@@ -4,7 +4,7 @@
 //! goes on elsewhere; so no more than a few hosts are isolated at once, and what comes beyond is reported to people.
 use std::collections::BTreeSet;
 
-use railtwin_records::{Action, ActionKind, Component, Directory, FaultKind, Finding, Syndrome};
+use railtwin_records::{Action, ActionKind, Component, Directory, FaultKind, Finding, Seen, Syndrome};
 
 use crate::rules::place::host_of;
 
@@ -52,6 +52,11 @@ fn remedy(directory: &Directory, component: &Component, faults: &[FaultKind]) ->
     }
 }
 
+/// Whether a finding rests on a setting, a limit or a program that is to be changed.
+fn is_setup(finding: &Finding) -> bool {
+    matches!(finding.evidence.first().map(|line| &line.seen), Some(Seen::Cause(cause)) if cause.is_setup())
+}
+
 /// The actions that findings ask for. `Action::finding` is the row in `findings`; the same action is proposed once.
 ///
 /// - a collision is no fault: it is reported, never isolated or drained;
@@ -84,6 +89,11 @@ pub fn actions_of(findings: &[Finding], directory: &Directory, safeguard: &Safeg
                 );
                 push(ActionKind::Probe, first.component.clone(), reason);
             }
+            continue;
+        }
+        if is_setup(finding) {
+            let reason = "change the setup: no component is to be taken out".to_owned();
+            push(ActionKind::Report, first.component.clone(), reason);
             continue;
         }
         let remedies: Vec<Remedy> = finding

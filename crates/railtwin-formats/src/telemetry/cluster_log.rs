@@ -7,11 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alarm::{self, Alarm, AlarmLevel};
+use super::collective_check::{self, CollectiveCheck};
+use super::hccl_log::{self, HcclEvent};
 use super::kernel_log::{self, KernelEvent, pci_address};
 use super::log_time::{self, LogTime};
 use super::names::file_name;
 use super::nccl_log::{self, NcclEvent};
 use super::process_end::{self, Ended, Ends};
+use super::rank_report::{self, RankReport};
+use super::ucx_log;
 use super::watchdog::{self, WatchdogMember, WatchdogState, WatchdogTimeout};
 use super::{Hints, input};
 use crate::error::FormatError;
@@ -55,8 +59,14 @@ pub enum LogSays {
     Nccl(NcclEvent),
     /// A process that ended, or is about to, with an error of CUDA, in CUDA's words.
     Cuda(String),
-    /// The watchdog of a process does not go on itself.
-    WatchdogStuck,
+    /// The watchdog of a process does not go on itself, for so many seconds where the line tells.
+    WatchdogStuck(Option<u64>),
+    /// PyTorch's own checks of collectives.
+    Check(CollectiveCheck),
+    /// HCCL.
+    Hccl(HcclEvent),
+    /// Ranks that a tool of others reports.
+    Report(RankReport),
     /// Trouble in words that no other reader knows.
     Alarm(Alarm),
     /// A process ended with an exception.
@@ -126,6 +136,11 @@ pub(crate) fn is_line(line: &str) -> bool {
         || line.contains("CUDA error: ")
         || line.contains("NVRM: ")
         || process_end::is_begin(line)
+        || collective_check::SIGNS.iter().any(|sign| line.contains(sign))
+            && collective_check::read(line).is_some()
+        || hccl_log::is_line(line)
+        || rank_report::read(line).is_some()
+        || ucx_log::read(line).is_some()
         || alarm::SIGNS.iter().any(|sign| line.contains(sign))
 }
 
@@ -134,7 +149,7 @@ const PYTORCH_ERROR: &str = "NCCL error in: ";
 const LAST_ERROR: &str = "Last error:";
 
 /// Words of which one at least stands in every log that is read, for a quick look at a whole file.
-const SIGNS: [&str; 16] = [
+const SIGNS: [&str; 24] = [
     "NCCL WARN ",
     "NCCL INFO ",
     "ProcessGroupNCCL",
@@ -151,6 +166,14 @@ const SIGNS: [&str; 16] = [
     alarm::SIGNS[1],
     alarm::SIGNS[2],
     alarm::SIGNS[3],
+    collective_check::SIGNS[0],
+    collective_check::SIGNS[1],
+    hccl_log::SIGNS[0],
+    hccl_log::SIGNS[1],
+    hccl_log::SIGNS[2],
+    rank_report::SIGNS[5],
+    ucx_log::SIGNS[0],
+    ucx_log::SIGNS[1],
 ];
 
 /// Whether any line of a file is one of those that are read, however far down it stands.
@@ -247,6 +270,9 @@ impl Reading {
             let event = event(line, number, host.as_deref(), Some(rank), None, what);
             self.push(event, log_time::before(line).time);
         }
+        if self.check(line, number) {
+            return;
+        }
         if watchdog::is_timeout(line) {
             let timeout = watchdog::timeout(number, line);
             // What ends the process says it again.
@@ -293,6 +319,21 @@ impl Reading {
         if let Some(alarm) = self.stacks.line(line).or_else(|| alarm::end(line)) {
             self.alarm(line, number, alarm);
         }
+    }
+
+    /// Reads a line of PyTorch's checks or of HCCL; false for other lines.
+    fn check(&mut self, line: &str, number: u64) -> bool {
+        let has = |signs: &[&str]| signs.iter().any(|sign| line.contains(sign));
+        let check = has(&collective_check::SIGNS).then(|| collective_check::read(line)).flatten();
+        let of_hccl = || has(&hccl_log::SIGNS).then(|| hccl_log::read(line)).flatten().map(LogSays::Hccl);
+        let of_tool = || rank_report::read(line).map(LogSays::Report);
+        let told = check.map(LogSays::Check).or_else(of_hccl).or_else(of_tool).map(|what| (None, what));
+        let of_ucx = || ucx_log::read(line).map(|(host, event)| (host, LogSays::Nccl(event)));
+        let Some((host, what)) = told.or_else(of_ucx) else { return false };
+        let before = log_time::before(line);
+        let event = event(line, number, host.or(before.host), watchdog::rank_of_prefix(line), None, what);
+        self.push(event, before.time);
+        true
     }
 
     fn alarm(&mut self, line: &str, number: u64, alarm: Alarm) {
@@ -352,9 +393,10 @@ impl Reading {
         if let Some(error) = watchdog::cuda_error(line) {
             self.cuda(line, number, error);
         } else if watchdog::is_stuck(line) {
-            let rank = watchdog::rank_of_prefix(line);
+            let rank = watchdog::rank_of_stuck(line);
             let host = log_time::before(line).host;
-            self.push(event(line, number, host, rank, None, LogSays::WatchdogStuck), log_time::glog(line));
+            let what = LogSays::WatchdogStuck(watchdog::stuck_s(line));
+            self.push(event(line, number, host, rank, None, what), log_time::glog(line));
         } else if let Some(alarm) = alarm::end(line) {
             self.alarm(line, number, alarm);
         }

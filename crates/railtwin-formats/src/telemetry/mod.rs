@@ -40,12 +40,14 @@
 mod alarm;
 mod builder;
 mod cluster_log;
+mod collective_check;
 mod dcgm;
 mod decoded;
 mod detect;
 mod ethtool;
 mod flight_recorder;
 mod flight_records;
+mod hccl_log;
 pub(crate) mod input;
 mod inspector;
 mod json;
@@ -57,9 +59,11 @@ mod megatron;
 mod merger;
 mod names;
 mod nccl_log;
+mod nccl_setup;
 mod nccl_tests;
 mod nccl_tests_failure;
 mod nccl_tests_json;
+mod nccl_tests_prefix;
 mod nic_counters;
 mod node_exporter;
 mod note;
@@ -72,6 +76,7 @@ mod probe_columns;
 mod probe_table;
 mod process_end;
 mod prometheus;
+mod rank_report;
 mod ras;
 mod ras_text;
 mod rdma;
@@ -80,6 +85,7 @@ mod steps;
 mod sysfs;
 mod tcp_info;
 mod tree;
+mod ucx_log;
 mod watchdog;
 mod xpu_timer;
 
@@ -91,6 +97,7 @@ use crate::error::FormatError;
 
 pub use alarm::{Alarm, AlarmLevel};
 pub use cluster_log::{ClusterLog, LogEvent, LogSays, parse_cluster_log};
+pub use collective_check::{CalledOperation, CollectiveCheck};
 pub use dcgm::parse_dcgm;
 use decoded::Decoded;
 pub use detect::{Format, detect_format};
@@ -99,6 +106,7 @@ pub use flight_recorder::{
     FlightEntry, FlightGroup, FlightPeer, FlightRecorderDump, FlightState, FlightStatus,
 };
 pub use flight_records::telemetry_of_flight_recorder;
+pub use hccl_log::HcclEvent;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
 pub use kernel_log::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
@@ -107,6 +115,7 @@ pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trac
 pub use merger::{FileNotes, Merged, Merger};
 pub use names::{ranks_of_path, reading_of_name};
 pub use nccl_log::NcclEvent;
+pub use nccl_setup::NcclSetup;
 pub use nccl_tests::{
     NcclTest, NcclTestDevice, NcclTestLog, NcclTestMeasure, NcclTestResult, parse_nccl_tests_log,
 };
@@ -120,6 +129,7 @@ pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, Pe
 pub use perftest_json::parse_perftest_json;
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
+pub use rank_report::RankReport;
 pub use ras::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
 pub use rdma::parse_rdma_statistic;
 pub use skipped::Skipped;

@@ -5,6 +5,7 @@
 //! `with error 12` (before 2.19, the oldest without the peer) or `status=IBV_WC_RETRY_EXC_ERR(12)`; plugins print the same words.
 
 use super::kernel_log::pci_address;
+use super::nccl_setup::{self, NcclSetup};
 
 /// Where a line comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +85,15 @@ pub enum NcclEvent {
     Verbs {
         /// The call.
         call: String,
-        /// The error.
+        /// The error, without its number.
         error: String,
+        /// The device, where it is told.
+        device: String,
+        /// Addresses of this end's port and of the other end's, where they are told.
+        gids: [String; 2],
     },
+    /// Its setup, or a failure whose cause is the setup.
+    Setup(NcclSetup),
 }
 
 /// Whether a line may be one of NCCL.
@@ -173,8 +180,15 @@ pub(crate) fn words(line: &str) -> Option<(bool, &str)> {
 /// What a line says; several things where it lists several.
 pub(crate) fn read(line: &str) -> Option<(NcclHead<'_>, Vec<NcclEvent>)> {
     let (head, is_warning, said) = head(line)?;
-    let events = if is_warning { warning(said).into_iter().collect() } else { information(said) };
-    Some((head, events))
+    if !is_warning {
+        let mut events = information(said);
+        events.extend(nccl_setup::information(said).into_iter().map(NcclEvent::Setup));
+        return Some((head, events));
+    }
+    // The file of NCCL's sources stands before its sign.
+    let place = line.split("NCCL WARN ").next().and_then(|before| before.split_whitespace().next_back());
+    let setup = nccl_setup::warning(place.unwrap_or_default(), said).map(NcclEvent::Setup);
+    Some((head, setup.or_else(|| warning(said)).into_iter().collect()))
 }
 
 fn information(said: &str) -> Vec<NcclEvent> {
@@ -267,12 +281,31 @@ fn warning(said: &str) -> Option<NcclEvent> {
         let error = told.trim_start_matches([' ', ':']).trim_start_matches("failed : ");
         return Some(NcclEvent::Refused { peer: peer(rest)?, error: error.chars().take(80).collect() });
     }
+    verbs(said)
+}
+
+/// `Call to ibv_modify_qp failed with error Invalid argument errno 22`, and from 2.24 on `… failed with 110 Connection timed
+/// out, on dev mlx5_5:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID …`.
+fn verbs(said: &str) -> Option<NcclEvent> {
     let at = said.find("Call to ibv_").map(|at| at + "Call to ".len())?;
     let rest = said.get(at..)?;
     let call = rest.split([' ', '(']).next()?.to_owned();
-    let error = rest.split_once("with error ").map_or("", |(_, error)| error);
-    let error = error.split(" on dev").next().unwrap_or(error);
-    rest.contains("failed").then(|| NcclEvent::Verbs { call, error: error.trim().chars().take(80).collect() })
+    let error = rest.split_once("failed with ").map_or("", |(_, error)| error);
+    let error = error.strip_prefix("error ").unwrap_or(error).trim_start();
+    // The number of an error stands before its words.
+    let error = error.trim_start_matches(|sign: char| sign.is_ascii_digit()).trim_start();
+    let error = error.split([',']).next().unwrap_or(error).split(" on dev").next().unwrap_or_default();
+    let gid = |word: &str| {
+        let found = rest.rfind(word).and_then(|at| rest.get(at + word.len()..));
+        let gid = found.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+        gid.trim_end_matches([',', ';']).to_owned()
+    };
+    rest.contains("failed").then(|| NcclEvent::Verbs {
+        call,
+        error: error.trim().chars().take(80).collect(),
+        device: device_name(word_behind(rest, "on dev ").trim_end_matches(',')).to_owned(),
+        gids: [gid("local GID "), gid("remote GID ")],
+    })
 }
 
 /// `NET/IB : mlx5_3:1 Got async event : port error`, `NET/IB : mlx5_3:1 async fatal event: …`.
@@ -366,6 +399,9 @@ mod tests {
     fn other_lines_tell_ranks_addresses_ports_and_peers() {
         let address = |text: &str| NcclEvent::Address(text.into());
         let uses = |text: &str| NcclEvent::Uses(text.into());
+        let port = |row: u32, device: &str| {
+            NcclEvent::Setup(NcclSetup::Port { row, device: device.into(), link: "RoCE".into() })
+        };
         for (line, wanted) in [
             (
                 "h:984:1257 [4] NCCL INFO comm 0x557fe785f7a0 rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId \
@@ -381,7 +417,13 @@ mod tests {
             ("h:1:1 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>", vec![address("10.0.0.1")]),
             (
                 "h:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_bond_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
-                vec![uses("mlx5_0"), uses("mlx5_bond_0"), address("10.0.0.1")],
+                vec![
+                    uses("mlx5_0"),
+                    uses("mlx5_bond_0"),
+                    address("10.0.0.1"),
+                    port(0, "mlx5_0"),
+                    port(1, "mlx5_bond_0"),
+                ],
             ),
             (
                 "gpu004:22:27 [3] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer \
@@ -405,6 +447,18 @@ mod tests {
                 vec![NcclEvent::Verbs {
                     call: "ibv_poll_cq".into(),
                     error: "Invalid argument errno 22".into(),
+                    device: String::new(),
+                    gids: Default::default(),
+                }],
+            ),
+            (
+                "h:1:2 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_5:1, \
+                 curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.1.2",
+                vec![NcclEvent::Verbs {
+                    call: "ibv_modify_qp".into(),
+                    error: "Connection timed out".into(),
+                    device: "mlx5_5".into(),
+                    gids: ["::ffff:10.0.0.1".into(), "::ffff:10.0.1.2".into()],
                 }],
             ),
             (

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::input;
 use super::nccl_tests_failure::{self as failure, NcclTestEnd, NcclTestFailure, Said};
+use super::nccl_tests_prefix::bare;
 use super::skipped::Skipped;
 use crate::error::FormatError;
 
@@ -126,15 +127,15 @@ struct Columns {
 pub fn parse_nccl_tests_log(source_name: &str, bytes: &[u8]) -> Result<NcclTestLog, FormatError> {
     let text = input::lossy(FORMAT, source_name, bytes)?;
     let mut reading = Reading { source_name, ..Reading::default() };
-    let mut lines = text.lines().map(without_prefix).zip(1_u64..).peekable();
+    let mut lines = text.lines().map(bare).zip(1_u64..).peekable();
     while let Some((line, number)) = lines.next() {
         reading.last = number;
-        match lines.next_if(|(next, _)| failure::is_wrapped(line, next)) {
+        match lines.next_if(|(next, _)| failure::is_wrapped(&line, next)) {
             Some((next, last)) => {
                 reading.last = last;
                 reading.line(&format!("{} {}", line.trim_end(), next.trim_start()), number);
             }
-            None => reading.line(line, number),
+            None => reading.line(&line, number),
         }
     }
     // A file that ends within a line is not all that the test printed: it is being written, or was copied in part.
@@ -314,7 +315,9 @@ impl Reading<'_> {
         if let Some(version) = comment.strip_prefix("nccl-tests version") {
             version.trim().clone_into(&mut self.test(true).version);
         } else if let Some(name) = comment.strip_prefix("Collective test starting:") {
-            name.trim().clone_into(&mut self.test(true).name);
+            // What a build with MPI calls its programs is the same test.
+            let name = name.trim();
+            name.strip_suffix("_mpi").unwrap_or(name).clone_into(&mut self.test(true).name);
         } else if comment.starts_with("nThread") || comment == "Using devices" {
             self.test(true);
         } else if comment.starts_with("Rank ") {
@@ -466,17 +469,6 @@ fn is_broken_row(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbers = words.iter().filter(|word| word.parse::<f64>().is_ok()).count();
     words.len() >= 6 && 2 * numbers >= words.len()
-}
-
-/// Takes off `[1,0]<stdout>:` and `0: `, which launchers put before each line.
-fn without_prefix(line: &str) -> &str {
-    if let Some((prefix, rest)) = line.split_once("<stdout>:").filter(|(prefix, _)| prefix.starts_with('[')) {
-        return if prefix.ends_with(']') { rest } else { line };
-    }
-    match line.split_once(": ") {
-        Some((rank, rest)) if rank.trim().parse::<u32>().is_ok() => rest,
-        _ => line,
-    }
 }
 
 #[cfg(test)]

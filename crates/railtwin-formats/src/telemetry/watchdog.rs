@@ -185,6 +185,20 @@ pub(crate) fn is_stuck(text: &str) -> bool {
     text.contains("watchdog got stuck for") || text.contains("Heartbeat monitor timed out")
 }
 
+/// The rank of such a process: of its prefix, else of the group of all ranks.
+pub(crate) fn rank_of_stuck(text: &str) -> Option<u32> {
+    let of_group = || {
+        let (name, description, rank) = group(text)?;
+        (name == "0" || description == "default_pg").then_some(rank)
+    };
+    rank_of_prefix(text).or_else(of_group).or_else(|| number(text, "[Rank "))
+}
+
+/// For how many seconds it has stood still: `watchdog got stuck for 600 seconds`.
+pub(crate) fn stuck_s(text: &str) -> Option<u64> {
+    number(text, "watchdog got stuck for ")
+}
+
 /// The error of CUDA that ended a process, where a line says so: `CUDA error: uncorrectable ECC error encountered`.
 pub(crate) fn cuda_error(text: &str) -> Option<&str> {
     let at = text.find("CUDA error: ")?;

@@ -2,6 +2,16 @@
 //!
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
+mod causes;
+mod collapse;
+mod collectives;
+mod hccl;
+mod network;
+mod rails;
+mod ras_beside;
+mod reported;
+mod setup;
+mod stuck;
 mod unexplained;
 
 use std::ops::Deref;
@@ -69,7 +79,7 @@ impl From<Vec<Finding>> for Judgement {
 pub enum Scope {
     /// They are of the job, and joined with others of the job.
     Job,
-    /// They are of tests made apart from the job and from each other: each stands for itself.
+    /// They are of tests made apart from the job and from each other, or of a setup: each stands for itself.
     Test,
     /// They stand only where nothing else explains that the job stopped.
     Rest,
@@ -108,6 +118,11 @@ const fn of_files(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> 
     Judge { name, scope: Scope::Job, names: NamesOf::Files, judge }
 }
 
+/// A judge of setups: what it finds explains no fault of a rank, and is not joined with one.
+const fn of_setups(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
+    Judge { name, scope: Scope::Test, names: NamesOf::Files, judge }
+}
+
 const fn of_tests(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> Judge {
     Judge { name, scope: Scope::Test, names: NamesOf::Tests, judge }
 }
@@ -117,9 +132,17 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 20] = [
+pub const JUDGES: [Judge; 29] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
+    of_setups("rails", rails::judge),
+    of_setups("network", network::judge),
+    of_setups("network-choices", network::choices),
+    of_setups("setup", setup::judge),
+    of_files("collective-checks", collectives::judge),
+    of_files("stuck-processes", stuck::judge),
+    of_files("reported-ranks", reported::judge),
+    of_files("hccl", hccl::judge),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
     of_files("process-ends", |rows| {
         logs::judge_ends(&rows.events, &rows.merged.logs, &rows.who, rows.job).into()
@@ -137,6 +160,7 @@ pub const JUDGES: [Judge; 20] = [
     of_tests("test-bandwidth", |rows| {
         tests_between::of_nccl_tests(&rows.merged.nccl_tests, &rows.settings).into()
     }),
+    of_tests("test-collapse", collapse::judge),
     of_tests("failed-tests", |rows| failed_tests::judge(rows)),
     of_tests("pairs", |rows| between::judge(rows)),
     of_rest("timeouts", |rows| logs::of_timeouts(&rows.merged.logs).into_iter().collect::<Vec<_>>().into()),
@@ -210,7 +234,11 @@ fn dumps(rows: &RowsView<'_>) -> Judgement {
 fn watchdog(rows: &RowsView<'_>) -> Judgement {
     match rows.dumps {
         Some(_) => Judgement::default(),
-        None => logs::of_states(&rows.merged.logs, rows.job).into(),
+        None => {
+            let mut verdict = Judgement::from(logs::of_states(&rows.merged.logs, rows.job));
+            ras_beside::clear(rows, &mut verdict.findings);
+            verdict
+        }
     }
 }
 

@@ -38,11 +38,16 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
 }
 
 /// How grave an event is that no other judge makes a finding of.
-const fn level(event: &LogEvent) -> Option<AlarmLevel> {
+fn level(event: &LogEvent) -> Option<AlarmLevel> {
     match &event.what {
         LogSays::Alarm(alarm) => Some(alarm.level),
-        LogSays::WatchdogStuck => Some(AlarmLevel::Fatal),
-        LogSays::Nccl(NcclEvent::Verbs { .. }) => Some(AlarmLevel::Warning),
+        LogSays::WatchdogStuck(_) => Some(AlarmLevel::Fatal),
+        // Of which judges of setup and rails make a finding.
+        LogSays::Nccl(NcclEvent::Verbs { call, error, gids, .. }) => {
+            let is_told = call.contains("reg_mr") && error.contains("memory")
+                || error.contains("timed out") && !gids[1].is_empty();
+            if is_told { None } else { Some(AlarmLevel::Warning) }
+        }
         _ => None,
     }
 }
@@ -51,7 +56,7 @@ const fn level(event: &LogEvent) -> Option<AlarmLevel> {
 fn is_followed(later: &[Said<'_>], (file, warning): Said<'_>) -> bool {
     let is_failure = |event: &LogEvent| match &event.what {
         LogSays::Alarm(alarm) => alarm.level != AlarmLevel::Warning,
-        LogSays::Cuda(_) | LogSays::Exception { .. } | LogSays::WatchdogStuck => true,
+        LogSays::Cuda(_) | LogSays::Exception { .. } | LogSays::WatchdogStuck(_) => true,
         LogSays::Exit(code) => *code != 0,
         _ => false,
     };

@@ -13,6 +13,7 @@ mod ended;
 mod lines;
 mod members;
 mod standstill;
+mod subnet;
 mod who;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ pub(crate) use ended::of_ends as judge_ends;
 pub use ended::of_victims;
 pub(crate) use lines::Lines;
 pub use standstill::{are_quiet, of_states, of_timeouts, silent, timeouts_note};
+pub(crate) use subnet::subnet;
 pub(crate) use who::Who;
 
 /// How long before the end of logs something that may have passed is still of now, in nanoseconds.
@@ -100,13 +102,13 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
         .map(|(_, event)| &event.what)
         .collect();
     for &(file, event) in events {
-        let LogSays::Nccl(said) = &event.what else { continue };
+        let LogSays::Nccl(nccl) = &event.what else { continue };
         let host = who.host_of(event);
         // PyTorch repeats in an exception what NCCL has said in a line of its own.
         if host == UNKNOWN_HOST && of_known.contains(&event.what) {
             continue;
         }
-        let (fault, to, nic) = match said {
+        let (fault, to, nic) = match nccl {
             // A queue pair that is in error flushes what it still has: that follows.
             NcclEvent::Completion { status: 5, .. } => continue,
             // Wrong lengths, queue pairs and keys are the process's own.
@@ -128,14 +130,24 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
                 let fault = if refused { Fault::Closed } else { Fault::NotArriving };
                 (fault, who.end_of(peer, ""), None)
             }
-            NcclEvent::Verbs { call, error } => {
+            // Ports of one subnet that do not reach each other are as a transfer that does not arrive.
+            NcclEvent::Verbs { call, error, device, gids: [local, remote] }
+                if call.contains("modify_qp")
+                    && error.contains("timed out")
+                    && subnet(local).is_some_and(|own| subnet(remote) == Some(own)) =>
+            {
+                let nic = Some(device.clone()).filter(|name| !name.is_empty());
+                (Fault::NotArriving, who.end_of(remote, remote), nic)
+            }
+            NcclEvent::Verbs { call, error, .. } => {
                 notes.push(format!("{file}:{}: {host}: {call} failed: {error}", event.line));
                 continue;
             }
             _ => continue,
         };
         let said = quoted((file, event));
-        reports.push(Report { from: End { host, nic }, to, fault, time_ns: event.time_ns, said });
+        let port = port_of(nccl, nic.as_deref());
+        reports.push(Report { from: End { host, nic }, to, fault, time_ns: event.time_ns, said, port });
     }
     let heard = events.iter().map(|(_, event)| who.host_of(event)).collect();
     let (mut findings, told) = findings_of_reports(&reports, &heard);
@@ -154,6 +166,15 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
     }
     notes.truncate(16);
     (findings, notes)
+}
+
+/// The port at this end of a report: its address, else its device.
+fn port_of(event: &NcclEvent, nic: Option<&str>) -> String {
+    match event {
+        NcclEvent::Completion { local_gid, .. } if !local_gid.is_empty() => local_gid.clone(),
+        NcclEvent::Verbs { gids: [local, _], .. } if !local.is_empty() => local.clone(),
+        _ => nic.unwrap_or_default().to_owned(),
+    }
 }
 
 /// Transfers that did not arrive at whoever they were for: a host that says so is one of the two ends, and its other end is

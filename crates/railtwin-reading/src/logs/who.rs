@@ -66,6 +66,10 @@ impl<'a> Who<'a> {
                     let device = Some(device.as_str()).filter(|device| !device.is_empty());
                     who.gids.insert(local_gid, (host, device));
                 }
+                LogSays::Nccl(NcclEvent::Verbs { device, gids: [local, _], .. }) if !local.is_empty() => {
+                    let device = Some(device.as_str()).filter(|device| !device.is_empty());
+                    who.gids.insert(local, (host, device));
+                }
                 LogSays::Kernel(
                     KernelEvent::Named { bus, name }
                     | KernelEvent::Link { bus: Some(bus), name: Some(name), .. },

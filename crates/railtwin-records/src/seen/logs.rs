@@ -16,6 +16,10 @@ seen! {
     CutOff { host: String } [""] format!("hosts that {host} cannot reach, and that report nobody else");
     MutualReports { hosts: usize } [""]
         format!("hosts of {hosts} that report each other, so that either end or what is between may be it");
+    OneReports { host: String, peer: String, rails: usize } ["ports"] {
+        let ports = if *rails > 1 { format!(" on {rails} of its ports") } else { String::new() };
+        format!("{host} alone reports that transfers with {peer} fail{ports}; {peer} reports nothing")
+    };
     LostTransfers { hosts: Vec<String> } [""] if hosts.is_empty() {
         "hosts whose transfers did not arrive, to whom is not told: nothing tells the hosts".to_owned()
     } else {

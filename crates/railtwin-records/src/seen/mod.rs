@@ -2,6 +2,7 @@
 //!
 //! One file per source of evidence. [`seen!`] declares a kind once: its fields, its unit and its sentence. JSON takes the
 //! kind and the fields from the same declaration.
+mod causes;
 mod counters;
 mod dumps;
 mod logs;
@@ -15,6 +16,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use causes::{CauseSeen, SocketReason};
 pub use counters::{CounterSeen, Period, TransportSide};
 pub use dumps::{DumpSeen, DumpedCall, RankState, group_name};
 pub use logs::LogSeen;
@@ -90,6 +92,8 @@ pub enum Seen {
     Dump(DumpSeen),
     /// Logs of processes and kernels.
     Log(LogSeen),
+    /// Causes that lines of logs name.
+    Cause(CauseSeen),
     /// Snapshots of NCCL RAS.
     Ras(RasSeen),
     /// Results of nccl-tests and perftest.
@@ -112,6 +116,7 @@ macro_rules! each {
             Seen::Step($family) => $call,
             Seen::Dump($family) => $call,
             Seen::Log($family) => $call,
+            Seen::Cause($family) => $call,
             Seen::Ras($family) => $call,
             Seen::Test($family) => $call,
             Seen::Neighbor($family) => $call,
@@ -132,6 +137,7 @@ impl Seen {
             Self::Step(_) => StepSeen::TABLE,
             Self::Dump(_) => DumpSeen::TABLE,
             Self::Log(_) => LogSeen::TABLE,
+            Self::Cause(_) => CauseSeen::TABLE,
             Self::Ras(_) => RasSeen::TABLE,
             Self::Test(_) => TestSeen::TABLE,
             Self::Neighbor(_) => NeighborSeen::TABLE,
@@ -256,7 +262,7 @@ macro_rules! into_seen {
 }
 into_seen! {
     CounterSeen => Counter, ProbeSeen => Probe, OperationSeen => Operation, MessageSeen => Message,
-    ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, RasSeen => Ras, TestSeen => Test,
+    ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, CauseSeen => Cause, RasSeen => Ras, TestSeen => Test,
     NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer,
 }
 

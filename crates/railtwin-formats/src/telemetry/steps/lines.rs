@@ -30,7 +30,7 @@ const fn sign(text: &'static str, beside: &'static str, tells: Tells) -> Sign {
     Sign { text, beside, tells }
 }
 
-const SIGNS: [Sign; 18] = [
+const SIGNS: [Sign; 20] = [
     // Megatron-LM, Megatron-DeepSpeed, NeMo Megatron Bridge.
     sign("elapsed time per iteration (ms):", "", Tells::Time(1e3)),
     sign("elapsed time per iteration (s):", "", Tells::Time(1.0)),
@@ -57,6 +57,9 @@ const SIGNS: [Sign; 18] = [
     sign("Step Time : ", "", Tells::TimeAndUnit),
     // TorchTitan.
     sign("tps: ", "step: ", Tells::Rate),
+    // DeepSpeed's throughput timer: of the last steps, else (before 0.7) of all.
+    sign("CurrSamplesPerSec=", "", Tells::Rate),
+    sign("SamplesPerSec=", "", Tells::Rate),
 ];
 /// Before a time that nothing names: `| 383.55 ms |`.
 const BAR: &str = "| ";
@@ -128,14 +131,23 @@ fn value_of(line: &str, word: &str) -> Option<f64> {
     digits.split(|sign: char| !sign.is_ascii_digit() && sign != '.').next()?.parse().ok()
 }
 
+/// The number of a step behind that of its epoch, as DeepSpeed writes both: `0/410, SamplesPerSec=83.7`.
+fn of_epoch(line: &str) -> Option<f64> {
+    let (_, step) = line.split_whitespace().filter(|word| word.ends_with(',')).find_map(|word| {
+        let (epoch, step) = word.trim_end_matches(',').split_once('/')?;
+        Some((epoch.parse::<u32>().ok()?, step.parse::<u32>().ok()?))
+    })?;
+    Some(f64::from(step))
+}
+
 /// Words before the number of a step.
 const NUMBERS: [&str; 5] = ["iteration", "global_step", "steps", "step", "iter"];
 
 /// Reads what a training framework printed: lines with `elapsed time per iteration (ms)` as Megatron-LM and its kin write
 /// them, `train_step_timing in s` as NeMo does, `completed step: 5, seconds: 4.1` (MaxText), `iter time (s):` (DeepSpeed),
 /// `timing_s/step:` (verl), `dt: 350.12ms`, `iter 10: … time 135.0ms` and `| 383.55 ms |` (nanoGPT and its kin, LitGPT, llm.c),
-/// or `tps:` (TorchTitan: the time of a token); the global batch size where the line has it. Where lines tell times in several
-/// ways, those count that are the most. Checkpoints and evaluations stand between steps. Where the number of the iteration goes
+/// `tps:` (TorchTitan: the time of a token) or `SamplesPerSec=` (DeepSpeed: the time of a sample); the global batch size where the
+/// line has it. Where lines tell times in several ways, those count that are the most. Checkpoints and evaluations stand between steps. Where the number of the iteration goes
 /// back, another run begins. Other lines are passed over.
 ///
 /// # Errors
@@ -159,7 +171,7 @@ pub fn parse_step_lines(source_name: &str, bytes: &[u8]) -> Result<StepLog, Form
             series.other();
         }
         let Some((_, value, unit)) = time_of(line).filter(|(row, ..)| *row == most) else { continue };
-        let iteration = NUMBERS.iter().find_map(|word| value_of(line, word));
+        let iteration = NUMBERS.iter().find_map(|word| value_of(line, word)).or_else(|| of_epoch(line));
         if let Some((before, now)) = before.zip(iteration)
             && now <= before
         {
@@ -185,7 +197,7 @@ pub fn parse_step_lines(source_name: &str, bytes: &[u8]) -> Result<StepLog, Form
     let name = if text_of == "|" { "the time between bars" } else { text_of };
     log.taken = match SIGNS[most].tells {
         Tells::Rate => format!(
-            "taken for times of steps: {name}, of which one over its value is the time of one token: that of steps as far as each \
+            "taken for times of steps: {name}, of which one over its value is the time of one token or sample: that of steps as far as each \
              holds as many"
         ),
         _ => format!("taken for times of steps: {name}"),
