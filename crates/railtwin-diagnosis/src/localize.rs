@@ -1,7 +1,7 @@
 //! From slow queue pairs to what they have in common: link, cable, switch, NIC, host.
 //!
 //! Greedy: the part that covers the most slow flows with the fewest fast ones across it explains them; what is left is
-//! explained by the next. Parts that cover the same flows cannot be told apart and are named together.
+//! explained by the next. SlowParts that cover the same flows cannot be told apart and are named together.
 use std::collections::BTreeMap;
 
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, LinkId};
@@ -17,7 +17,7 @@ const CAUSES: usize = 16;
 const LEAST: f64 = 0.04;
 /// Share of slow flows among those that cross a part, below which the fast ones acquit it.
 const ACQUITTED: f64 = 0.34;
-/// Parts that score at least this share of the best are as good as it.
+/// SlowParts that score at least this share of the best are as good as it.
 const AS_GOOD: f64 = 0.95;
 
 /// Something that flows cross. Fewer parts come first: the order breaks ties.
@@ -148,81 +148,109 @@ pub fn localize(
     fast: &[u32],
     weights: &BTreeMap<Component, f64>,
 ) -> Vec<Cause> {
-    let (mut parts, mut mine) = (Vec::new(), Vec::new());
-    for &flow in slow {
-        parts_of(context, ends, flow, &mut mine);
-        parts.extend_from_slice(&mine);
-    }
-    parts.sort_unstable();
-    parts.dedup();
-    let mut crossed = vec![0_usize; parts.len()];
-    for &flow in fast {
-        parts_of(context, ends, flow, &mut mine);
-        mine.sort_unstable();
-        mine.dedup();
-        for part in &mine {
-            if let Ok(row) = parts.binary_search(part) {
-                crossed[row] += 1;
-            }
-        }
-    }
+    let parts = SlowParts::of(context, ends, slow);
+    let mut crossed = vec![0_usize; parts.all.len()];
+    parts.each_crossing(context, ends, fast, |row, _| crossed[row] += 1);
     let mut left = slow.to_vec();
     left.sort_unstable();
     left.dedup();
     let mut causes = Vec::new();
     while !left.is_empty() && causes.len() < CAUSES {
-        let mut covers = vec![Vec::new(); parts.len()];
-        for &flow in &left {
-            parts_of(context, ends, flow, &mut mine);
-            mine.sort_unstable();
-            mine.dedup();
-            for part in &mine {
-                let row = parts.binary_search(part).expect("parts of all slow flows are known");
-                covers[row].push(flow);
-            }
-        }
+        let mut covers = vec![Vec::new(); parts.all.len()];
+        parts.each_crossing(context, ends, &left, |row, flow| covers[row].push(flow));
         let score = |row: usize| {
             let covered = covers[row].len() as f64;
             covered * covered / (covered + crossed[row] as f64).max(1.0)
         };
-        let Some(best) = (0..parts.len()).max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a)))
-        else {
+        let rows = 0..parts.all.len();
+        let Some(best) = rows.clone().max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a))) else {
             break;
         };
         let flows = covers[best].clone();
         // What covers the same flows as well: nothing tells it apart.
-        let same: Vec<Part> = (0..parts.len())
+        let same: Vec<Part> = rows
             .filter(|&row| {
                 score(row) >= AS_GOOD * score(best) && flows.iter().all(|flow| covers[row].contains(flow))
             })
-            .map(|row| parts[row])
+            .map(|row| parts.all[row])
             .collect();
-        let mut shares = BTreeMap::<Component, f64>::new();
-        for &part in &same {
-            if same.iter().any(|&smaller| part.contains(smaller)) {
-                continue;
-            }
-            let component = part.component(context, ends);
-            let weight = weights.get(&component).copied().unwrap_or(1.0);
-            let share = shares.entry(component).or_default();
-            *share = share.max(part.prior(context) * weight);
-        }
-        let total: f64 = shares.values().sum();
-        let mut suspects: Vec<Suspect> = shares
-            .into_iter()
-            .map(|(component, share)| Suspect { component, share: share / total })
-            .filter(|suspect| suspect.share >= LEAST)
-            .collect();
-        suspects.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.component.cmp(&b.component)));
-        if (flows.len() as f64) < ACQUITTED * (flows.len() + crossed[best]) as f64 {
+        let suspects = if (flows.len() as f64) < ACQUITTED * (flows.len() + crossed[best]) as f64 {
             // Every part is crossed by more fast flows than slow ones: only the pair itself can be named.
             let flow = flows[0] as usize;
             let pair = Part::Connection(ends.source[flow], ends.target[flow]);
-            suspects = vec![Suspect { component: pair.component(context, ends), share: 1.0 }];
-        }
+            vec![Suspect { component: pair.component(context, ends), share: 1.0 }]
+        } else {
+            suspects_of(context, ends, &same, weights)
+        };
         left.retain(|flow| !flows.contains(flow));
-        let look = parts[best].look(ends, &flows);
-        causes.push(Cause { part: parts[best], suspects, flows, fast: crossed[best], look });
+        let part = parts.all[best];
+        causes.push(Cause { part, suspects, look: part.look(ends, &flows), flows, fast: crossed[best] });
     }
     causes
+}
+
+/// The parts that slow flows cross, in order.
+struct SlowParts {
+    all: Vec<Part>,
+}
+
+impl SlowParts {
+    fn of(context: &Context<'_>, ends: &Ends, slow: &[u32]) -> Self {
+        let (mut all, mut mine) = (Vec::new(), Vec::new());
+        for &flow in slow {
+            parts_of(context, ends, flow, &mut mine);
+            all.extend_from_slice(&mine);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Self { all }
+    }
+
+    /// Hands out every row of a part with every one of these flows that crosses it.
+    fn each_crossing(
+        &self,
+        context: &Context<'_>,
+        ends: &Ends,
+        flows: &[u32],
+        mut take: impl FnMut(usize, u32),
+    ) {
+        let mut mine = Vec::new();
+        for &flow in flows {
+            parts_of(context, ends, flow, &mut mine);
+            mine.sort_unstable();
+            mine.dedup();
+            for part in &mine {
+                if let Ok(row) = self.all.binary_search(part) {
+                    take(row, flow);
+                }
+            }
+        }
+    }
+}
+
+/// Components of parts that explain the same, the likeliest first.
+fn suspects_of(
+    context: &Context<'_>,
+    ends: &Ends,
+    same: &[Part],
+    weights: &BTreeMap<Component, f64>,
+) -> Vec<Suspect> {
+    let mut shares = BTreeMap::<Component, f64>::new();
+    for &part in same {
+        if same.iter().any(|&smaller| part.contains(smaller)) {
+            continue;
+        }
+        let component = part.component(context, ends);
+        let weight = weights.get(&component).copied().unwrap_or(1.0);
+        let share = shares.entry(component).or_default();
+        *share = share.max(part.prior(context) * weight);
+    }
+    let total: f64 = shares.values().sum();
+    let mut suspects: Vec<Suspect> = shares
+        .into_iter()
+        .map(|(component, share)| Suspect { component, share: share / total })
+        .filter(|suspect| suspect.share >= LEAST)
+        .collect();
+    suspects.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.component.cmp(&b.component)));
+    suspects
 }

@@ -199,47 +199,16 @@ impl HtsimTopology {
         let core = self.tiers.get(2);
         let pods = self.divided("Nodes", self.nodes, "Podsize", self.pod_size)?;
         let leaves = self.divided("Podsize", self.pod_size, "Radix_Down of tier 0", leaf.radix_down)?;
-        if core.is_none() && pods > 1 {
-            let problem = format!("would make {pods} pods that nothing joins");
-            return Err(self.wrong(None, "Podsize", self.pod_size, problem, format!("write {}", self.nodes)));
-        }
-        for (number, tier) in self.tiers.iter().enumerate().skip(1) {
-            if tier.switch_latency_ns != leaf.switch_latency_ns {
-                let problem = format!("differs from the {} of tier 0", leaf.switch_latency_ns);
-                let accepted = "switches of a fabric have one delay: write the same in every tier";
-                return Err(self.wrong(
-                    Some(number),
-                    "Switch_Latency_ns",
-                    tier.switch_latency_ns,
-                    problem,
-                    accepted,
-                ));
-            }
-        }
+        self.require_tiers_for(pods)?;
+        self.require_one_delay()?;
         let up = leaf.radix_up.unwrap_or(0);
         let spines = self.divided("Radix_Up of tier 0", up, "Bundle of tier 1", spine.bundle)?;
         self.radix_down(1, u64::from(leaves) * u64::from(spine.bundle), "leaves of a pod and their bundles")?;
         self.oversubscription(0, spine)?;
-        let mut spine_up = 0;
-        if let Some(core) = core {
-            if core.bundle != 1 {
-                let problem = "parallel cables from a core to a spine cannot be built";
-                return Err(self.wrong(Some(2), "Bundle", core.bundle, problem, "write 1"));
-            }
-            if pods == 1 {
-                let problem = "makes a single pod, which has no use for tier 2";
-                return Err(self.wrong(
-                    None,
-                    "Podsize",
-                    self.pod_size,
-                    problem,
-                    "write Tiers 2, or more pods",
-                ));
-            }
-            self.radix_down(2, u64::from(pods), "pods")?;
-            self.oversubscription(1, *core)?;
-            spine_up = spine.radix_up.unwrap_or(0);
-        }
+        let spine_up = match core {
+            Some(core) => self.spine_up_to(*core, pods)?,
+            None => 0,
+        };
         let uplinks = u128::from(pods)
             * (u128::from(leaves) * u128::from(up) + u128::from(spines) * u128::from(spine_up));
         if u128::from(self.nodes) + uplinks > MOST_CABLES {
@@ -273,6 +242,43 @@ impl HtsimTopology {
             switch_latency: SimTime::from_ns(u64::from(leaf.switch_latency_ns)),
             services: 0,
         })
+    }
+
+    /// Refuses several pods without a tier that joins them.
+    fn require_tiers_for(&self, pods: u32) -> Result<(), FormatError> {
+        if self.tiers.len() > 2 || pods <= 1 {
+            return Ok(());
+        }
+        let problem = format!("would make {pods} pods that nothing joins");
+        Err(self.wrong(None, "Podsize", self.pod_size, problem, format!("write {}", self.nodes)))
+    }
+
+    /// Refuses switches of one tier that take longer than those of another.
+    fn require_one_delay(&self) -> Result<(), FormatError> {
+        let of_leaf = self.tiers[0].switch_latency_ns;
+        let mut above = self.tiers.iter().enumerate().skip(1);
+        let Some((number, tier)) = above.find(|(_, tier)| tier.switch_latency_ns != of_leaf) else {
+            return Ok(());
+        };
+        let problem = format!("differs from the {of_leaf} of tier 0");
+        let accepted = "switches of a fabric have one delay: write the same in every tier";
+        Err(self.wrong(Some(number), "Switch_Latency_ns", tier.switch_latency_ns, problem, accepted))
+    }
+
+    /// Ports of a spine up to the cores, once the cores fit the pods.
+    fn spine_up_to(&self, core: HtsimTier, pods: u32) -> Result<u32, FormatError> {
+        if core.bundle != 1 {
+            let problem = "parallel cables from a core to a spine cannot be built";
+            return Err(self.wrong(Some(2), "Bundle", core.bundle, problem, "write 1"));
+        }
+        if pods == 1 {
+            let problem = "makes a single pod, which has no use for tier 2";
+            let accepted = "write Tiers 2, or more pods";
+            return Err(self.wrong(None, "Podsize", self.pod_size, problem, accepted));
+        }
+        self.radix_down(2, u64::from(pods), "pods")?;
+        self.oversubscription(1, core)?;
+        Ok(self.tiers[1].radix_up.unwrap_or(0))
     }
 
     fn wrong(

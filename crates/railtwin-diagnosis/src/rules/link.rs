@@ -203,8 +203,7 @@ impl Detector for LinkState {
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
-        // Cable to its trouble and the entities that tell of it.
-        let mut troubled: BTreeMap<Cable, (Trouble, Vec<u32>)> = BTreeMap::new();
+        let mut troubled = Troubled::new();
         for entity in 0..context.directory.entities.len() as u32 {
             if let Some(trouble) = self.trouble(context, entity, now_ns) {
                 let held = troubled.entry(cable_of(context, entity)).or_insert_with(|| (trouble, Vec::new()));
@@ -227,6 +226,9 @@ impl Detector for LinkState {
     }
 }
 
+/// Cable to its trouble and the entities that tell of it.
+type Troubled = BTreeMap<Cable, (Trouble, Vec<u32>)>;
+
 /// A device or host with the cables that end in it.
 struct Owner<'a> {
     component: &'a Component,
@@ -238,42 +240,13 @@ impl LinkState {
     fn tell(
         &mut self,
         context: &Context<'_>,
-        mut troubled: BTreeMap<Cable, (Trouble, Vec<u32>)>,
+        mut troubled: Troubled,
         now_ns: u64,
         findings: &mut Vec<Finding>,
     ) {
         let hosts: BTreeSet<&str> = context.directory.hosts.iter().map(|host| host.name.as_str()).collect();
-        let mut all: BTreeMap<Component, BTreeSet<Cable>> = BTreeMap::new();
-        let mut hit: BTreeSet<Component> = BTreeSet::new();
-        for (_, entities) in troubled.values() {
-            hit.extend(owners(context, &hosts, entities[0]));
-        }
-        for entity in 0..context.directory.entities.len() as u32 {
-            if self.ends.at(entity).is_none() && self.downs.of(entity).is_none() {
-                continue;
-            }
-            for owner in owners(context, &hosts, entity) {
-                if hit.contains(&owner) {
-                    all.entry(owner).or_default().insert(cable_of(context, entity));
-                }
-            }
-        }
-        loop {
-            let candidates = all.iter().map(|(component, cables)| Owner {
-                component,
-                troubled: cables.iter().filter(|cable| troubled.contains_key(cable)).copied().collect(),
-                read: cables.len(),
-            });
-            let best = candidates.filter(|owner| self.is_it(owner)).max_by(|a, b| {
-                // The share first: of a dead host every cable is down, of its leaves one each. Of a part and a whole
-                // with the same cables the part, which sorts later.
-                let share = |owner: &Owner<'_>| owner.troubled.len() as f64 / owner.read as f64;
-                share(a)
-                    .total_cmp(&share(b))
-                    .then(a.troubled.len().cmp(&b.troubled.len()))
-                    .then_with(|| a.component.cmp(b.component))
-            });
-            let Some(owner) = best else { break };
+        let all = self.cables_of_owners(context, &hosts, &troubled);
+        while let Some(owner) = self.guilty_owner(&all, &troubled) {
             let (count, read, component) = (owner.troubled.len(), owner.read, owner.component.clone());
             let mut entities = Vec::new();
             let mut worst = Trouble::Blip;
@@ -314,6 +287,53 @@ impl LinkState {
             }
             self.told.tell(*trouble as u64, finding, findings);
         }
+    }
+
+    /// Devices and hosts with troubled cables, each with all of its cables that are read.
+    fn cables_of_owners(
+        &self,
+        context: &Context<'_>,
+        hosts: &BTreeSet<&str>,
+        troubled: &Troubled,
+    ) -> BTreeMap<Component, BTreeSet<Cable>> {
+        let mut hit: BTreeSet<Component> = BTreeSet::new();
+        for (_, entities) in troubled.values() {
+            hit.extend(owners(context, hosts, entities[0]));
+        }
+        let mut all: BTreeMap<Component, BTreeSet<Cable>> = BTreeMap::new();
+        for entity in 0..context.directory.entities.len() as u32 {
+            if self.ends.at(entity).is_none() && self.downs.of(entity).is_none() {
+                continue;
+            }
+            for owner in owners(context, hosts, entity) {
+                if hit.contains(&owner) {
+                    all.entry(owner).or_default().insert(cable_of(context, entity));
+                }
+            }
+        }
+        all
+    }
+
+    /// The device or host that is at fault rather than each of its troubled cables: the one with most of them.
+    fn guilty_owner<'a>(
+        &self,
+        all: &'a BTreeMap<Component, BTreeSet<Cable>>,
+        troubled: &Troubled,
+    ) -> Option<Owner<'a>> {
+        let candidates = all.iter().map(|(component, cables)| Owner {
+            component,
+            troubled: cables.iter().filter(|cable| troubled.contains_key(cable)).copied().collect(),
+            read: cables.len(),
+        });
+        candidates.filter(|owner| self.is_it(owner)).max_by(|a, b| {
+            // The share first: of a dead host every cable is down, of its leaves one each. Of a part and a whole
+            // with the same cables the part, which sorts later.
+            let share = |owner: &Owner<'_>| owner.troubled.len() as f64 / owner.read as f64;
+            share(a)
+                .total_cmp(&share(b))
+                .then(a.troubled.len().cmp(&b.troubled.len()))
+                .then_with(|| a.component.cmp(b.component))
+        })
     }
 
     /// Whether so many troubled cables make it the device rather than each of them.

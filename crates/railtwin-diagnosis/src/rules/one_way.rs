@@ -54,47 +54,8 @@ impl Detector for OneWay {
     }
 
     fn judge(&mut self, context: &Context<'_>, now_ns: u64, findings: &mut Vec<Finding>) {
-        let mut shown: BTreeMap<u32, Shown> = BTreeMap::new();
-        let floor = self.limits.receive_errors;
-        for outlier in outliers(&self.errors, context.directory, floor, context.settings.deviations) {
-            let entity = outlier.entity;
-            let verdict = self.ends.verdict(context, entity, now_ns);
-            if matches!(verdict, Verdict::Down | Verdict::Wait) {
-                // A link that is down is LinkState's.
-                continue;
-            }
-            let name = component_of(context.directory, entity).map_or("", Component::name);
-            let far_up =
-                self.ends.far(context, entity).and_then(|far| self.ends.at(far)).map(|cell| cell.value);
-            let mut row = Shown {
-                since: self.errors.since(entity),
-                confidence: match (self.ends.at(entity), far_up) {
-                    (_, Some(up)) if up != 0.0 => 0.9,
-                    (Some(cell), None) if cell.value != 0.0 => 0.75,
-                    _ => 0.65,
-                },
-                evidence: Vec::new(),
-            };
-            let port = || name.to_owned();
-            let seen = CounterSeen::DamagedPackets { port: port() };
-            row.evidence.push(Evidence::new(seen, outlier.grown, outlier.expected));
-            if let Some(up) = far_up {
-                row.evidence.push(Evidence::new(CounterSeen::FarLinkUp { port: port() }, up, up));
-            }
-            shown.insert(entity, row);
-        }
-        for entity in 0..context.directory.entities.len() as u32 {
-            if self.ends.verdict(context, entity, now_ns) != Verdict::OneWay {
-                continue;
-            }
-            let name = component_of(context.directory, entity).map_or("", Component::name);
-            let since = self.ends.at(entity).map_or(Since::at(now_ns), |cell| cell.since);
-            let row =
-                shown.entry(entity).or_insert_with(|| Shown { since, confidence: 0.9, ..Shown::default() });
-            let seen = CounterSeen::LinkDownFarUp { port: name.to_owned() };
-            row.evidence.push(Evidence::new(seen, 0.0, 1.0));
-            row.confidence = row.confidence.max(0.9);
-        }
+        let mut shown = self.damaged(context, now_ns);
+        self.add_one_way(context, now_ns, &mut shown);
         for (&entity, row) in &shown {
             let far = self.ends.far(context, entity).filter(|far| shown.contains_key(far));
             if far.is_some_and(|far| far < entity) {
@@ -128,5 +89,57 @@ impl Detector for OneWay {
             self.told.tell(0, finding, findings);
         }
         self.told.forget(now_ns);
+    }
+}
+
+impl OneWay {
+    /// Receiving ends that count more errors than their like and are not down.
+    fn damaged(&mut self, context: &Context<'_>, now_ns: u64) -> BTreeMap<u32, Shown> {
+        let mut shown: BTreeMap<u32, Shown> = BTreeMap::new();
+        let floor = self.limits.receive_errors;
+        for outlier in outliers(&self.errors, context.directory, floor, context.settings.deviations) {
+            let entity = outlier.entity;
+            let verdict = self.ends.verdict(context, entity, now_ns);
+            if matches!(verdict, Verdict::Down | Verdict::Wait) {
+                // A link that is down is LinkState's.
+                continue;
+            }
+            let name = component_of(context.directory, entity).map_or("", Component::name);
+            let far_up =
+                self.ends.far(context, entity).and_then(|far| self.ends.at(far)).map(|cell| cell.value);
+            let mut row = Shown {
+                since: self.errors.since(entity),
+                confidence: match (self.ends.at(entity), far_up) {
+                    (_, Some(up)) if up != 0.0 => 0.9,
+                    (Some(cell), None) if cell.value != 0.0 => 0.75,
+                    _ => 0.65,
+                },
+                evidence: Vec::new(),
+            };
+            let port = || name.to_owned();
+            let seen = CounterSeen::DamagedPackets { port: port() };
+            row.evidence.push(Evidence::new(seen, outlier.grown, outlier.expected));
+            if let Some(up) = far_up {
+                row.evidence.push(Evidence::new(CounterSeen::FarLinkUp { port: port() }, up, up));
+            }
+            shown.insert(entity, row);
+        }
+        shown
+    }
+
+    /// Adds ends that say down while the other end goes on saying up.
+    fn add_one_way(&mut self, context: &Context<'_>, now_ns: u64, shown: &mut BTreeMap<u32, Shown>) {
+        for entity in 0..context.directory.entities.len() as u32 {
+            if self.ends.verdict(context, entity, now_ns) != Verdict::OneWay {
+                continue;
+            }
+            let name = component_of(context.directory, entity).map_or("", Component::name);
+            let since = self.ends.at(entity).map_or(Since::at(now_ns), |cell| cell.since);
+            let row =
+                shown.entry(entity).or_insert_with(|| Shown { since, confidence: 0.9, ..Shown::default() });
+            let seen = CounterSeen::LinkDownFarUp { port: name.to_owned() };
+            row.evidence.push(Evidence::new(seen, 0.0, 1.0));
+            row.confidence = row.confidence.max(0.9);
+        }
     }
 }

@@ -295,7 +295,18 @@ impl Pauses {
                 "these devices pause each other in a circle: a deadlock; drain one of them".to_owned();
             return finding;
         }
-        // Whether the root itself says that it sends pauses, where that is counted.
+        let sends = self.add_sent(context, root, &mut finding);
+        self.blame(context, devices, (nics, storm), &mut finding);
+        match sends {
+            Some(true) if storm && nics => finding.confidence = 0.95,
+            Some(false) if storm && nics => deny(context, root, &mut finding),
+            _ => {}
+        }
+        finding
+    }
+
+    /// Adds the pauses that the root itself counts as sent to a finding; gives whether it sends any, where that is counted.
+    fn add_sent(&self, context: &Context<'_>, root: &Root, finding: &mut Finding) -> Option<bool> {
         let mut sends = None;
         for &link in &root.own {
             if let Some((entity, grown)) =
@@ -307,56 +318,57 @@ impl Pauses {
                 finding.evidence.push(Evidence::new(seen, grown, 0.0));
             }
         }
-        match (nics, storm) {
-            (true, true) => {
-                finding.faults = vec![FaultKind::PauseStorm];
-                finding.confidence = 0.85;
-            }
-            (true, false) => {
-                finding.faults = vec![FaultKind::PauseStorm, FaultKind::Slow];
-                finding.confidence = 0.7;
-                finding.advice =
-                    "a NIC that pauses its leaf takes packets in too slowly: see PCIe and the host"
-                        .to_owned();
-            }
-            (false, true) => {
-                finding.faults = vec![FaultKind::PauseStorm, FaultKind::SmallBuffer];
-                finding.confidence = 0.5;
-                finding.advice =
-                    "the switch pauses without being paused: see its buffer and its busiest port".to_owned();
-            }
-            (false, false) if self.marking(context, devices) >= MARKING => {
-                // One port that is full holds up who sends to it; a switch that queues at several is slow itself.
-                finding.faults = vec![FaultKind::Slow];
-                finding.confidence = 0.4;
-                finding.advice =
-                    "the switch pauses others and queues at several ports: see its load and what it can pass on"
-                        .to_owned();
-            }
+        sends
+    }
+
+    /// Says which faults pauses of these devices look like: whether they are all NICs and whether ports stand paused without a
+    /// break decide.
+    fn blame(
+        &self,
+        context: &Context<'_>,
+        devices: &[u32],
+        (nics, storm): (bool, bool),
+        finding: &mut Finding,
+    ) {
+        let (faults, confidence, advice): (&[FaultKind], f64, &str) = match (nics, storm) {
+            (true, true) => (&[FaultKind::PauseStorm], 0.85, ""),
+            (true, false) => (
+                &[FaultKind::PauseStorm, FaultKind::Slow],
+                0.7,
+                "a NIC that pauses its leaf takes packets in too slowly: see PCIe and the host",
+            ),
+            (false, true) => (
+                &[FaultKind::PauseStorm, FaultKind::SmallBuffer],
+                0.5,
+                "the switch pauses without being paused: see its buffer and its busiest port",
+            ),
+            // One port that is full holds up who sends to it; a switch that queues at several is slow itself.
+            (false, false) if self.marking(context, devices) >= MARKING => (
+                &[FaultKind::Slow],
+                0.4,
+                "the switch pauses others and queues at several ports: see its load and what it can pass on",
+            ),
             (false, false) => {
                 // More comes in than one port carries away: traffic that meets, not a fault.
                 finding.syndrome = Syndrome::Collision;
-                finding.confidence = 0.4;
-                finding.advice =
-                    "traffic meets at a port of this switch: see which jobs send there".to_owned();
+                (&[], 0.4, "traffic meets at a port of this switch: see which jobs send there")
             }
-        }
-        match sends {
-            Some(true) if storm && nics => finding.confidence = 0.95,
-            Some(false) if storm && nics => {
-                // The NIC denies it: the port may be stuck, or the counter.
-                finding.confidence = 0.5;
-                let cables = root.own.iter().filter_map(|&link| {
-                    link_in(context, link).and_then(|(_, link)| context.cable_of(link.0))
-                });
-                let mut weights: Vec<(Component, f64)> = cables.map(|cable| (cable, 1.0)).collect();
-                weights.extend(finding.suspects.iter().map(|s| (s.component.clone(), 2.0)));
-                finding.suspects = suspects(weights);
-                finding.advice =
-                    "the NIC counts no pauses sent: capture on the link to see who sends".to_owned();
-            }
-            _ => {}
-        }
-        finding
+        };
+        finding.faults = faults.to_vec();
+        finding.confidence = confidence;
+        finding.advice = advice.to_owned();
     }
+}
+
+/// Doubts NICs that count no pauses sent: the port may be stuck, or the counter.
+fn deny(context: &Context<'_>, root: &Root, finding: &mut Finding) {
+    finding.confidence = 0.5;
+    let cables = root
+        .own
+        .iter()
+        .filter_map(|&link| link_in(context, link).and_then(|(_, link)| context.cable_of(link.0)));
+    let mut weights: Vec<(Component, f64)> = cables.map(|cable| (cable, 1.0)).collect();
+    weights.extend(finding.suspects.iter().map(|s| (s.component.clone(), 2.0)));
+    finding.suspects = suspects(weights);
+    finding.advice = "the NIC counts no pauses sent: capture on the link to see who sends".to_owned();
 }

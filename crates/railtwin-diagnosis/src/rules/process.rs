@@ -322,6 +322,31 @@ impl Detector for ErrorJoin {
     }
 }
 
+/// What the cause of a process that is gone says: its fault, suspects with their weights, and advice.
+type Explanation = (FaultKind, Vec<(Component, f64)>, &'static str);
+
+/// What the cause says; none where it is not known.
+fn explanation(directory: &Directory, job: u32, gone: &Gone) -> Option<Explanation> {
+    let host = directory.host_component(gone.rank);
+    let process = directory.rank_component(gone.rank);
+    Some(match gone.cause {
+        ErrorCause::GpuFault => (FaultKind::GpuError, vec![(directory.gpu_component(gone.rank), 1.0)], ""),
+        ErrorCause::OutOfMemory => {
+            let advice = "killed for want of memory: see what the rank holds and what else ran on its host";
+            (FaultKind::Crash, vec![(process, 2.0), (host, 1.0)], advice)
+        }
+        ErrorCause::NetworkDisconnect => {
+            let nic = format!("{}/nic-{}", host.name(), directory.ranks[gone.rank as usize].nic);
+            (FaultKind::Down, vec![(Component::Nic(nic), 1.0)], "")
+        }
+        ErrorCause::SizeMismatch => {
+            let name = directory.jobs[job as usize].clone();
+            (FaultKind::SizeMismatch, vec![(Component::Job(name), 1.0), (process, 1.0)], "")
+        }
+        ErrorCause::Unknown => return None,
+    })
+}
+
 impl ErrorJoin {
     /// The processes of one job that are gone lately; `first_ns` and `count` are of all that are gone.
     fn tell_job(
@@ -343,28 +368,9 @@ impl ErrorJoin {
         let explained = gone.iter().any(|one| one.cause != ErrorCause::Unknown);
         let mut unknown: BTreeMap<Component, Vec<Gone>> = BTreeMap::new();
         for one in gone {
-            let gpu = directory.gpu_component(one.rank);
-            let host = directory.host_component(one.rank);
-            let process = directory.rank_component(one.rank);
-            let (kind, weights, advice) = match one.cause {
-                ErrorCause::GpuFault => (FaultKind::GpuError, vec![(gpu, 1.0)], ""),
-                ErrorCause::OutOfMemory => {
-                    let advice =
-                        "killed for want of memory: see what the rank holds and what else ran on its host";
-                    (FaultKind::Crash, vec![(process, 2.0), (host, 1.0)], advice)
-                }
-                ErrorCause::NetworkDisconnect => {
-                    let nic = format!("{}/nic-{}", host.name(), directory.ranks[one.rank as usize].nic);
-                    (FaultKind::Down, vec![(Component::Nic(nic), 1.0)], "")
-                }
-                ErrorCause::SizeMismatch => {
-                    let name = directory.jobs[job as usize].clone();
-                    (FaultKind::SizeMismatch, vec![(Component::Job(name), 1.0), (process, 1.0)], "")
-                }
-                ErrorCause::Unknown => {
-                    unknown.entry(host).or_default().push(one);
-                    continue;
-                }
+            let Some((kind, weights, advice)) = explanation(directory, job, &one) else {
+                unknown.entry(directory.host_component(one.rank)).or_default().push(one);
+                continue;
             };
             let mut finding = self.finding(now_ns, one.since, kind, weights);
             finding.confidence = one.share;
@@ -379,24 +385,35 @@ impl ErrorJoin {
         }
         for (host, mut ones) in unknown {
             ones.retain(|one| one.noticed_ns == first_ns);
-            let here = directory.ranks.iter().filter(|info| {
-                info.job == job
-                    && directory.hosts.get(info.host as usize).is_some_and(|h| h.name == host.name())
-            });
-            let all = ones.len() >= 2 && ones.len() == here.count();
-            let Some(since) = ones.iter().map(|one| one.since).reduce(Since::earlier) else { continue };
-            let weights = if all {
-                vec![(host, 1.0)]
-            } else {
-                ones.iter().map(|one| (directory.rank_component(one.rank), 1.0)).collect()
-            };
-            let mut finding = self.finding(now_ns, since, FaultKind::Crash, weights);
-            finding.confidence = 0.7;
-            finding.evidence = ones.into_iter().flat_map(|one| one.rows).collect();
-            finding.advice =
-                "no signal tells why: see the log of the process, the kernel's and the GPU's".to_owned();
-            self.told.tell(GONE, finding, findings);
+            self.tell_unexplained(directory, (job, host), ones, now_ns, findings);
         }
+    }
+
+    /// Processes of a job that went first on a host, and nothing tells why.
+    fn tell_unexplained(
+        &mut self,
+        directory: &Directory,
+        (job, host): (u32, Component),
+        ones: Vec<Gone>,
+        now_ns: u64,
+        findings: &mut Vec<Finding>,
+    ) {
+        let here = directory.ranks.iter().filter(|info| {
+            info.job == job && directory.hosts.get(info.host as usize).is_some_and(|h| h.name == host.name())
+        });
+        let all = ones.len() >= 2 && ones.len() == here.count();
+        let Some(since) = ones.iter().map(|one| one.since).reduce(Since::earlier) else { return };
+        let weights = if all {
+            vec![(host, 1.0)]
+        } else {
+            ones.iter().map(|one| (directory.rank_component(one.rank), 1.0)).collect()
+        };
+        let mut finding = self.finding(now_ns, since, FaultKind::Crash, weights);
+        finding.confidence = 0.7;
+        finding.evidence = ones.into_iter().flat_map(|one| one.rows).collect();
+        finding.advice =
+            "no signal tells why: see the log of the process, the kernel's and the GPU's".to_owned();
+        self.told.tell(GONE, finding, findings);
     }
 
     /// Hosts that kill processes for want of memory while no rank of theirs is gone.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::seen::{CounterSeen, TransportSide};
-use railtwin_records::{Batch, Component, Counter, Evidence, FaultKind, Finding, FlowInfo, Since, Syndrome};
+use railtwin_records::{
+    Batch, Component, Counter, Evidence, FaultKind, Finding, FlowInfo, Since, Suspect, Syndrome,
+};
 
 use crate::context::Context;
 use crate::detector::Detector;
@@ -62,15 +64,13 @@ impl JobCounters {
             return;
         }
         let by_nic = flows_by_nic(context, side);
-        let name = |entity: u32| match component_of(context.directory, entity) {
-            Some(Component::Nic(name)) => Some(name.as_str()),
-            _ => None,
-        };
+        let name = |entity: u32| nic_name(context, entity);
+        let crossed = |nic| crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice));
         let mut bad: BTreeMap<&str, Vec<Crossing<'_>>> = BTreeMap::new();
         let mut hit_at: BTreeMap<&str, &Outlier> = BTreeMap::new();
         for outlier in &hit {
             if let Some(nic) = name(outlier.entity) {
-                bad.insert(nic, crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice)));
+                bad.insert(nic, crossed(nic));
                 hit_at.insert(nic, outlier);
             }
         }
@@ -81,36 +81,16 @@ impl JobCounters {
             .filter_map(|(entity, _)| name(entity))
             .filter(|nic| !bad.contains_key(nic))
             .collect();
-        let good: Vec<Vec<Crossing<'_>>> = clear
-            .into_iter()
-            .map(|nic| crossed(context, side, nic, by_nic.get(nic).map_or(&[], Vec::as_slice)))
-            .collect();
+        let good: Vec<Vec<Crossing<'_>>> = clear.into_iter().map(crossed).collect();
         let nics: Vec<&str> = bad.keys().copied().collect();
         let groups: Vec<Vec<Crossing<'_>>> = bad.values().cloned().collect();
         for cause in explain(context, &groups, &good) {
             let covered: Vec<&Outlier> = cause.covered.iter().map(|&row| hit_at[nics[row]]).collect();
             let known = cause.covered.iter().any(|&row| by_nic.contains_key(nics[row]));
-            let mut finding = Finding {
-                at_ns: now_ns,
-                since: Since::earliest(covered.iter().map(|o| growth.since(o.entity)), now_ns),
-                syndrome: Syndrome::Counter,
-                faults: faults(side),
-                confidence: if known { confidence(&cause) } else { 0.6 },
-                suspects: cause.suspects,
-                severity: 0.0,
-                cost: None,
-                evidence: Vec::new(),
-                advice: String::new(),
-            };
-            for outlier in covered.iter().take(ROWS) {
-                let nic = name(outlier.entity).unwrap_or_default();
-                let seen = CounterSeen::TransportErrors { nic: nic.to_owned(), side };
-                finding.evidence.push(Evidence::new(seen, outlier.grown, outlier.expected));
-            }
-            if finding.suspects.is_empty() {
-                let named = covered.iter().filter_map(|o| component_of(context.directory, o.entity));
-                finding.suspects = suspects(named.map(|component| (component.clone(), 1.0)).collect());
-            }
+            let since = Since::earliest(covered.iter().map(|o| growth.since(o.entity)), now_ns);
+            let sure = if known { confidence(&cause) } else { 0.6 };
+            let mut finding = of_outliers(context, side, &covered, cause.suspects);
+            (finding.at_ns, finding.since, finding.confidence) = (now_ns, since, sure);
             if finding.suspects.len() > 1 {
                 finding.advice = advice(side).to_owned();
             } else if !known {
@@ -119,6 +99,45 @@ impl JobCounters {
             }
             self.told.tell(side as u64, finding, findings);
         }
+    }
+}
+
+/// The finding of NICs that stand out, who are the suspects themselves where no others are given; without its time, confidence
+/// and advice.
+fn of_outliers(
+    context: &Context<'_>,
+    side: TransportSide,
+    covered: &[&Outlier],
+    mut named: Vec<Suspect>,
+) -> Finding {
+    let evidence = covered.iter().take(ROWS).map(|outlier| {
+        let nic = nic_name(context, outlier.entity).unwrap_or_default();
+        let seen = CounterSeen::TransportErrors { nic: nic.to_owned(), side };
+        Evidence::new(seen, outlier.grown, outlier.expected)
+    });
+    if named.is_empty() {
+        let own = covered.iter().filter_map(|o| component_of(context.directory, o.entity));
+        named = suspects(own.map(|component| (component.clone(), 1.0)).collect());
+    }
+    Finding {
+        at_ns: 0,
+        since: Since::default(),
+        syndrome: Syndrome::Counter,
+        faults: faults(side),
+        confidence: 0.0,
+        suspects: named,
+        severity: 0.0,
+        cost: None,
+        evidence: evidence.collect(),
+        advice: String::new(),
+    }
+}
+
+/// The name of the NIC that counts.
+fn nic_name<'a>(context: &Context<'a>, entity: u32) -> Option<&'a str> {
+    match component_of(context.directory, entity) {
+        Some(Component::Nic(name)) => Some(name.as_str()),
+        _ => None,
     }
 }
 

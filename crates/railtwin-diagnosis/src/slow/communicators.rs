@@ -261,64 +261,17 @@ impl Communicators {
         findings: &mut Vec<Finding>,
     ) {
         self.news = false;
-        let is_late = |slot: usize| late.get(members.rank(slot) as usize).is_some_and(|&late| late);
-        let slow = |row: usize, state: &State| {
-            let told = state.slow && (!state.messages || state.streak >= STREAK_BESIDE_MESSAGES);
-            told && !(state.alone && members.slots(row as u32).any(is_late))
-        };
-        let mut left: Vec<u32> = (0..)
-            .zip(&self.states)
-            .filter(|&(row, state)| slow(row as usize, state))
-            .map(|(row, _)| row)
-            .collect();
+        let mut left = self.to_be_told(members, late);
         if left.is_empty() {
             self.told.clear();
             self.states.iter_mut().for_each(|state| state.told = false);
             return;
         }
         let directory = context.directory;
-        let mut parts = BTreeMap::<Component, (Vec<u32>, usize)>::new();
-        for &row in &left {
-            for component in parts_of(directory, members, row) {
-                parts.entry(component).or_default().0.push(row);
-            }
-        }
-        for (row, state) in self.states.iter().enumerate() {
-            if state.measured && !state.slow && state.streak == 0 {
-                for component in parts_of(directory, members, row as u32) {
-                    if let Some(part) = parts.get_mut(&component) {
-                        part.1 += 1;
-                    }
-                }
-            }
-        }
+        let shared = self.shared_parts(directory, members, &left);
         let mut lasting = Vec::new();
         while !left.is_empty() {
-            let covers = |rows: &[u32]| rows.iter().filter(|row| left.contains(row)).count() as f64;
-            let score = |(rows, fast): &(Vec<u32>, usize)| {
-                let covered = covers(rows);
-                covered * covered / (covered + *fast as f64).max(1.0)
-            };
-            let best = parts.values().map(score).fold(0.0, f64::max);
-            let same: Vec<&Component> =
-                parts.iter().filter(|(_, part)| best > 0.0 && score(part) >= best).map(|(c, _)| c).collect();
-            let (suspects, rows) = match same.first() {
-                Some(first) => {
-                    let rows: Vec<u32> =
-                        parts[*first].0.iter().copied().filter(|row| left.contains(row)).collect();
-                    let same: Vec<&&Component> =
-                        same.iter().filter(|c| rows.iter().all(|r| parts[**c].0.contains(r))).collect();
-                    let nics = same.iter().filter(|c| matches!(c, Component::Nic(_))).count();
-                    // Where a NIC explains as much as its host, the host says no more.
-                    let named: Vec<Component> = same
-                        .into_iter()
-                        .filter(|c| nics == 0 || matches!(c, Component::Nic(_)))
-                        .map(|c| (**c).clone())
-                        .collect();
-                    (if named.len() > NAMED { Vec::new() } else { named }, rows)
-                }
-                None => (Vec::new(), left.clone()),
-            };
+            let (suspects, rows) = shared.explain(&left);
             left.retain(|row| !rows.contains(row));
             let mut key = suspects.clone();
             if key.is_empty() {
@@ -350,6 +303,37 @@ impl Communicators {
         }
         self.told = lasting;
         self.states.iter_mut().filter(|state| !state.slow).for_each(|state| state.told = false);
+    }
+
+    /// Rows of slow communicators that a finding may be about.
+    fn to_be_told(&self, members: &Members, late: &[bool]) -> Vec<u32> {
+        let is_late = |slot: usize| late.get(members.rank(slot) as usize).is_some_and(|&late| late);
+        let slow = |row: usize, state: &State| {
+            let told = state.slow && (!state.messages || state.streak >= STREAK_BESIDE_MESSAGES);
+            told && !(state.alone && members.slots(row as u32).any(is_late))
+        };
+        let rows = (0..).zip(&self.states);
+        rows.filter(|&(row, state)| slow(row as usize, state)).map(|(row, _)| row).collect()
+    }
+
+    /// The parts of slow communicators, each with these and with how many fast ones have it.
+    fn shared_parts(&self, directory: &Directory, members: &Members, slow: &[u32]) -> SharedParts {
+        let mut parts = BTreeMap::<Component, (Vec<u32>, usize)>::new();
+        for &row in slow {
+            for component in parts_of(directory, members, row) {
+                parts.entry(component).or_default().0.push(row);
+            }
+        }
+        for (row, state) in self.states.iter().enumerate() {
+            if state.measured && !state.slow && state.streak == 0 {
+                for component in parts_of(directory, members, row as u32) {
+                    if let Some(part) = parts.get_mut(&component) {
+                        part.1 += 1;
+                    }
+                }
+            }
+        }
+        SharedParts { parts }
     }
 
     fn finding(&self, context: &Context<'_>, rows: &[u32], suspects: Vec<Component>, now_ns: u64) -> Finding {
@@ -404,6 +388,39 @@ impl Communicators {
     /// Bytes held.
     pub fn memory_bytes(&self) -> usize {
         self.states.capacity() * size_of::<State>() + 8 * self.values.capacity()
+    }
+}
+
+/// Parts of slow communicators: rows of these, and the number of fast ones that have the part, too.
+struct SharedParts {
+    parts: BTreeMap<Component, (Vec<u32>, usize)>,
+}
+
+impl SharedParts {
+    /// What explains most of the communicators that are `left`, and which of them it does; nobody, and all of them, where
+    /// nothing does.
+    fn explain(&self, left: &[u32]) -> (Vec<Component>, Vec<u32>) {
+        let parts = &self.parts;
+        let covers = |rows: &[u32]| rows.iter().filter(|row| left.contains(row)).count() as f64;
+        let score = |(rows, fast): &(Vec<u32>, usize)| {
+            let covered = covers(rows);
+            covered * covered / (covered + *fast as f64).max(1.0)
+        };
+        let best = parts.values().map(score).fold(0.0, f64::max);
+        let same: Vec<&Component> =
+            parts.iter().filter(|(_, part)| best > 0.0 && score(part) >= best).map(|(c, _)| c).collect();
+        let Some(first) = same.first() else { return (Vec::new(), left.to_vec()) };
+        let rows: Vec<u32> = parts[*first].0.iter().copied().filter(|row| left.contains(row)).collect();
+        let same: Vec<&&Component> =
+            same.iter().filter(|c| rows.iter().all(|r| parts[**c].0.contains(r))).collect();
+        let nics = same.iter().filter(|c| matches!(c, Component::Nic(_))).count();
+        // Where a NIC explains as much as its host, the host says no more.
+        let named: Vec<Component> = same
+            .into_iter()
+            .filter(|c| nics == 0 || matches!(c, Component::Nic(_)))
+            .map(|c| (**c).clone())
+            .collect();
+        (if named.len() > NAMED { Vec::new() } else { named }, rows)
     }
 }
 

@@ -229,24 +229,23 @@ impl SlowRanks {
         let paces = &self.paces;
         let period = |communicator: u32| paces[communicator as usize].period_ns;
         self.communicators.judge_pool(context, pool, period, window);
-        self.means.clear();
-        for &communicator in &pool.communicators {
-            let known =
-                self.standings[self.members.slots(communicator)].iter().filter(|s| s.operations >= 2.0);
-            self.means.extend(known.map(Standing::mean));
-        }
+        let among = |of: fn(&Standing) -> f64, values: &mut Vec<f64>| {
+            values.clear();
+            for &communicator in &pool.communicators {
+                let slots = self.members.slots(communicator);
+                let known = self.standings[slots].iter().filter(|standing| standing.operations >= 2.0);
+                values.extend(known.map(of));
+            }
+        };
+        among(Standing::mean, &mut self.means);
         let few = self.means.len() < FEW;
         let Some((center, chance)) = spread(&mut self.means) else { return };
         // Of few members the late one is a good part of the spread itself: then time alone tells chance.
         let (center, chance, errors) =
             if few { (0.0, 0.0, settings.deviations) } else { (center, chance, ERRORS) };
-        self.means.clear();
-        for &communicator in &pool.communicators {
-            let known =
-                self.standings[self.members.slots(communicator)].iter().filter(|s| s.operations >= 2.0);
-            self.means.extend(known.map(Standing::variance));
-        }
+        among(Standing::variance, &mut self.means);
         let noise = crate::robust::median(&mut self.means).unwrap_or_default();
+        let by_chance = ByChance { settings, chance_ns: center + settings.deviations * chance, errors };
         for &communicator in &pool.communicators {
             let pace = &mut self.paces[communicator as usize];
             if pace.windows == 0 {
@@ -256,49 +255,81 @@ impl SlowRanks {
             pace.stall_ns = least.max(settings.deviations * noise.sqrt()) as f32;
             for slot in self.members.slots(communicator) {
                 let standing = &self.standings[slot];
-                let operations = f64::from(standing.operations);
-                if operations < f64::from(settings.window) / 2.0 {
+                if f64::from(standing.operations) < f64::from(settings.window) / 2.0 {
                     continue;
                 }
                 let rank = self.members.rank(slot);
                 let told = if self.told_ranks[rank as usize] { GONE } else { 1.0 };
-                let mean = standing.mean();
-                let floor = told * (center + settings.deviations * chance).max(least);
-                let error = (standing.variance() / operations).sqrt();
-                let late = operations * standing.spread_share(0.0);
-                let steady = mean > floor && mean > errors * error && late >= LATE_MIN;
-                // Within a step experts are as uneven in one layer as in the next, so a rank of more tokens than others stalls
-                // at equal intervals: what that costs must stand out among members as other lateness must.
-                let periodic = standing.periodic(pace.last).filter(|&(_, cost)| {
-                    let matters = settings.slow_share / 2.0 * pace.period_ns;
-                    cost > told * matters.max(center + settings.deviations * chance)
-                });
                 let first = &mut self.late[slot];
-                if !steady && periodic.is_none() {
+                let Some(lateness) = by_chance.lateness(standing, pace, told, least) else {
                     first.0 = NONE;
-                } else {
-                    *first = if first.0 == NONE { (since, window) } else { *first };
-                    let mean = mean.max(standing.cost());
-                    let cost = periodic.map_or(mean, |(_, cost)| cost.max(mean));
-                    state.candidates.push(Candidate {
-                        rank,
-                        slot,
-                        communicator,
-                        excess_ns: cost,
-                        floor_ns: floor,
-                        own_ns: pace.own_ns,
-                        period_ns: pace.period_ns,
-                        spread_share: standing.spread_share(noise),
-                        main: pace.main,
-                        interval: periodic.map(|(interval, _)| interval),
-                        denser: false,
-                        step_ns: f64::INFINITY,
-                        since: first.1,
-                        late_ns: now_ns - first.0,
-                    });
-                }
+                    continue;
+                };
+                *first = if first.0 == NONE { (since, window) } else { *first };
+                state.candidates.push(Candidate {
+                    rank,
+                    slot,
+                    communicator,
+                    excess_ns: lateness.excess_ns,
+                    floor_ns: lateness.floor_ns,
+                    own_ns: pace.own_ns,
+                    period_ns: pace.period_ns,
+                    spread_share: standing.spread_share(noise),
+                    main: pace.main,
+                    interval: lateness.interval,
+                    denser: false,
+                    step_ns: f64::INFINITY,
+                    since: first.1,
+                    late_ns: now_ns - first.0,
+                });
             }
         }
+    }
+}
+
+/// By how much members of a pool are late by chance.
+struct ByChance<'a> {
+    settings: &'a Settings,
+    /// Lateness that peers show by chance, nanoseconds.
+    chance_ns: f64,
+    /// Standard errors over time that an excess must exceed.
+    errors: f64,
+}
+
+/// How late a member is.
+struct Lateness {
+    excess_ns: f64,
+    /// What it had to exceed.
+    floor_ns: f64,
+    /// Operations from stall to stall, where it stalls at equal intervals.
+    interval: Option<u32>,
+}
+
+impl ByChance<'_> {
+    /// How late a member is, all the time or at equal intervals; none where it is not. `told` is the share of thresholds that
+    /// holds for it, `least_ns` the least lateness that matters in its communicator.
+    fn lateness(&self, standing: &Standing, pace: &Pace, told: f64, least_ns: f64) -> Option<Lateness> {
+        let operations = f64::from(standing.operations);
+        let mean = standing.mean();
+        let floor_ns = told * self.chance_ns.max(least_ns);
+        let error = (standing.variance() / operations).sqrt();
+        let late = operations * standing.spread_share(0.0);
+        let steady = mean > floor_ns && mean > self.errors * error && late >= LATE_MIN;
+        // Within a step experts are as uneven in one layer as in the next, so a rank of more tokens than others stalls
+        // at equal intervals: what that costs must stand out among members as other lateness must.
+        let periodic = standing.periodic(pace.last).filter(|&(_, cost)| {
+            let matters = self.settings.slow_share / 2.0 * pace.period_ns;
+            cost > told * matters.max(self.chance_ns)
+        });
+        if !steady && periodic.is_none() {
+            return None;
+        }
+        let mean = mean.max(standing.cost());
+        Some(Lateness {
+            excess_ns: periodic.map_or(mean, |(_, cost)| cost.max(mean)),
+            floor_ns,
+            interval: periodic.map(|(interval, _)| interval),
+        })
     }
 }
 

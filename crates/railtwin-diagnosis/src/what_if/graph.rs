@@ -147,25 +147,7 @@ impl Graph {
         let (node_of, count) = node_of(operations, apart);
         let mut of_node: Vec<Vec<usize>> = vec![Vec::new(); count];
         node_of.iter().enumerate().for_each(|(row, &node)| of_node[node].push(row));
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
-        let mut idle = vec![0.0; count];
-        let mut first = 0;
-        for rank in operations.chunk_by(|a, b| a.rank == b.rank) {
-            for (from, to) in edges(rank, ends) {
-                let (from, to) = (node_of[first + from], node_of[first + to]);
-                if from != to {
-                    before[to].push(from);
-                }
-            }
-            for (row, idle_ns) in idle_before(rank, ends) {
-                idle[node_of[first + row]] = idle_ns as f64;
-            }
-            first += rank.len();
-        }
-        for list in &mut before {
-            list.sort_unstable();
-            list.dedup();
-        }
+        let (before, idle) = waits_of(operations, &node_of, count, ends);
         let order = order(&before)?;
         let base = self.nodes.len() as u32;
         let mut place = vec![0_u32; count];
@@ -174,14 +156,11 @@ impl Graph {
             let rows = &of_node[node];
             let first = &operations[rows[0]];
             let of_group = rows.len() > 1;
-            let latest = rows.iter().map(|&row| operations[row].start_ns).max().unwrap_or(0);
-            let earliest = rows.iter().map(|&row| operations[row].end_ns()).min().unwrap_or(0);
             let transfer = match first.role {
                 Role::Send(way) | Role::Receive(way) => Some(way),
                 _ => None,
             };
             self.one_ended += u64::from(transfer.is_some() && !of_group);
-            let time_ns = if of_group { earliest.saturating_sub(latest) } else { first.duration_ns };
             // Of a transfer both ends tell another part; that of the sender names it.
             let sender = rows.iter().find(|&&row| matches!(operations[row].role, Role::Send(_)));
             let chunk = sender.map_or(first.chunk, |&row| operations[row].chunk);
@@ -194,7 +173,7 @@ impl Graph {
             self.nodes.push(Node {
                 kind: first.kind,
                 like,
-                time_ns: time_ns as f64,
+                time_ns: own_time_ns(operations, rows) as f64,
                 idle_ns: idle[node],
                 compute: if let Role::Compute(way) = first.role { Some(way) } else { None },
                 transfer,
@@ -250,6 +229,46 @@ impl Graph {
     pub fn rank_count(&self) -> usize {
         self.ranks.len()
     }
+}
+
+/// What each of `count` nodes of a step waits for, without doubles, and how long the rank of each did nothing at all right
+/// before it, in nanoseconds.
+fn waits_of(
+    operations: &[Operation],
+    node_of: &[usize],
+    count: usize,
+    ends: (u32, u32),
+) -> (Vec<Vec<usize>>, Vec<f64>) {
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut idle = vec![0.0; count];
+    let mut first = 0;
+    for rank in operations.chunk_by(|a, b| a.rank == b.rank) {
+        for (from, to) in edges(rank, ends) {
+            let (from, to) = (node_of[first + from], node_of[first + to]);
+            if from != to {
+                before[to].push(from);
+            }
+        }
+        for (row, idle_ns) in idle_before(rank, ends) {
+            idle[node_of[first + row]] = idle_ns as f64;
+        }
+        first += rank.len();
+    }
+    for list in &mut before {
+        list.sort_unstable();
+        list.dedup();
+    }
+    (before, idle)
+}
+
+/// How long the operations of a node take by themselves: of a group from when its last rank has come to its first end.
+fn own_time_ns(operations: &[Operation], rows: &[usize]) -> u64 {
+    if let &[alone] = rows {
+        return operations[alone].duration_ns;
+    }
+    let latest = rows.iter().map(|&row| operations[row].start_ns).max().unwrap_or(0);
+    let earliest = rows.iter().map(|&row| operations[row].end_ns()).min().unwrap_or(0);
+    earliest.saturating_sub(latest)
 }
 
 /// Kinds of collectives whose ranks were not together within them.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_records::seen::NeighborSeen;
-use railtwin_records::{Component, NeighborInfo};
+use railtwin_records::{Component, Finding, NeighborInfo};
 
 use super::{Wiring, confidence, finding};
 
@@ -65,44 +65,13 @@ pub(super) fn judge(heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
             .filter(|_| is_rule)
             .filter_map(|(&port, &hears)| astray(port, hears, &like))
             .collect();
-        let say = |one: &Astray<'_>| NeighborSeen::NotAsPeers {
-            port: format!("{host}/{}", one.port),
-            hears: one.hears.to_string(),
-            agree: one.agree,
-            peers: one.agree + one.others,
-            usual: one.should.to_string(),
-        };
         // All ports at once, or most of them among each other, are more likely named in another order than plugged in
         // wrongly, cable by cable: a port of another kind, as for management, keeps its name.
         let most = 2 * astray.len() > ports.len() && astray.len() > 2 && is_order(&astray);
         if astray.len() > 1 && astray.len() == ports.len() || most {
-            let sure = astray.iter().map(|one| confidence(one.agree, one.others)).fold(1.0, f64::min);
-            let advice = "see whether its ports are named in another order than those of the others: if not, its cables \
-                          are swapped";
-            let mut found =
-                finding(Component::Host(host.to_owned()), say(&astray[0]), 0.7 * sure, advice.into());
-            let more = astray[1..]
-                .iter()
-                .map(|one| finding(Component::Host(host.to_owned()), say(one), 0.0, String::new()));
-            found.evidence.extend(more.flat_map(|finding| finding.evidence));
-            told.findings.push(found);
-            continue;
-        }
-        for one in &astray {
-            let swapped = astray.iter().find(|other| other.hears == one.should && other.should == one.hears);
-            let advice = match swapped {
-                Some(other) => {
-                    let mut both = [one.port, other.port];
-                    both.sort_unstable();
-                    format!("swap the far ends of the cables at {host}/{} and {host}/{}", both[0], both[1])
-                }
-                None => format!(
-                    "see where the cable at {host}/{} is plugged in: it should be {}",
-                    one.port, one.should
-                ),
-            };
-            let component = Component::Nic(format!("{host}/{}", one.port));
-            told.findings.push(finding(component, say(one), confidence(one.agree, one.others), advice));
+            told.findings.push(of_host(host, &astray));
+        } else {
+            told.findings.extend(astray.iter().map(|one| of_port(host, one, &astray)));
         }
     }
     let of = hosts.len();
@@ -114,6 +83,47 @@ pub(super) fn judge(heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
         _ => format!("neighbors of {judged} of {of} hosts are held against {AGREE} or more that are cabled alike"),
     });
     told
+}
+
+/// The finding of a host whose ports are all astray, or most of them among each other.
+fn of_host(host: &str, astray: &[Astray<'_>]) -> Finding {
+    let sure = astray.iter().map(|one| confidence(one.agree, one.others)).fold(1.0, f64::min);
+    let advice = "see whether its ports are named in another order than those of the others: if not, its cables \
+                  are swapped";
+    let component = || Component::Host(host.to_owned());
+    let mut found = finding(component(), astray[0].seen(host), 0.7 * sure, advice.into());
+    let more = astray[1..].iter().map(|one| finding(component(), one.seen(host), 0.0, String::new()));
+    found.evidence.extend(more.flat_map(|finding| finding.evidence));
+    found
+}
+
+/// The finding of a port of a host, of whose ports all that are astray are given.
+fn of_port(host: &str, one: &Astray<'_>, astray: &[Astray<'_>]) -> Finding {
+    let swapped = astray.iter().find(|other| other.hears == one.should && other.should == one.hears);
+    let advice = match swapped {
+        Some(other) => {
+            let mut both = [one.port, other.port];
+            both.sort_unstable();
+            format!("swap the far ends of the cables at {host}/{} and {host}/{}", both[0], both[1])
+        }
+        None => {
+            format!("see where the cable at {host}/{} is plugged in: it should be {}", one.port, one.should)
+        }
+    };
+    let component = Component::Nic(format!("{host}/{}", one.port));
+    finding(component, one.seen(host), confidence(one.agree, one.others), advice)
+}
+
+impl Astray<'_> {
+    fn seen(&self, host: &str) -> NeighborSeen {
+        NeighborSeen::NotAsPeers {
+            port: format!("{host}/{}", self.port),
+            hears: self.hears.to_string(),
+            agree: self.agree,
+            peers: self.agree + self.others,
+            usual: self.should.to_string(),
+        }
+    }
 }
 
 /// Whether ports hear what they should, but for which of them hears what.

@@ -1,9 +1,9 @@
 //! What ports hear against a fabric as it was planned.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::Fabric;
 use railtwin_records::seen::NeighborSeen;
-use railtwin_records::{Component, NeighborInfo};
+use railtwin_records::{Component, Finding, NeighborInfo};
 
 use super::{Wiring, confidence, finding};
 
@@ -46,8 +46,7 @@ impl Plan {
     /// What switches that call themselves otherwise are in the plan: what most of the cables that lead to one should lead
     /// to, if that is more than half of two or more and no other's. With how many say so, and how many do not.
     fn called(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> BTreeMap<String, (String, usize, usize)> {
-        let devices: std::collections::BTreeSet<&str> =
-            self.far.values().map(|(device, _)| device.as_str()).collect();
+        let devices: BTreeSet<&str> = self.far.values().map(|(device, _)| device.as_str()).collect();
         let mut votes: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
         for (port, info) in heard {
             let Some((device, _)) = self.far.get(*port) else { continue };
@@ -74,68 +73,10 @@ impl Plan {
 
     /// A finding for each cable that leads elsewhere; two whose ends were swapped say so.
     pub(super) fn judge(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> Wiring {
-        let mut told = Wiring::default();
         let called = self.called(heard);
-        let is_device = |name: &str| self.far.values().any(|(device, _)| device == name);
-        let mut known: BTreeMap<&str, bool> = BTreeMap::new();
-        let (mut compared, mut wrong) = (0, Vec::new());
-        let ports_of_plan: std::collections::BTreeSet<&str> =
-            self.far.values().map(|(_, port)| port.as_str()).collect();
-        for (&port, info) in heard {
-            let Some(planned) = self.far.get(port) else { continue };
-            let name = info.neighbor.as_str();
-            let by_name = *known.entry(name).or_insert_with(|| is_device(name));
-            let (device, confidence) = match called.get(name) {
-                _ if by_name => (name, NAMED),
-                Some((device, agree, others)) => (device.as_str(), confidence(*agree, *others).min(NAMED)),
-                None => continue,
-            };
-            compared += 1;
-            // Vendors number their ports as they like: only names of the plan are compared.
-            let far_port =
-                ports_of_plan.contains(info.neighbor_port.as_str()).then(|| info.neighbor_port.clone());
-            let other_port = far_port.as_ref().is_some_and(|port| *port != planned.1);
-            if device != planned.0 || other_port {
-                wrong.push(Wrong { port, planned, heard: (device.to_owned(), far_port), confidence });
-            }
-        }
-        for one in &wrong {
-            let leads_to = |to: &Wrong<'_>, planned: &(String, String)| match &to.heard.1 {
-                Some(port) => *port == planned.1,
-                None => to.heard.0 == planned.0,
-            };
-            // Of swapped cables each leads where the other should, and no third one leads to either place.
-            let mut swapped = wrong.iter().filter(|other| {
-                other.port != one.port && leads_to(one, other.planned) && leads_to(other, one.planned)
-            });
-            let with = swapped.next().filter(|_| swapped.next().is_none());
-            let at = one.heard.1.as_ref().unwrap_or(&one.heard.0);
-            let should = if one.heard.1.is_some() { &one.planned.1 } else { &one.planned.0 };
-            let advice = match with {
-                Some(other) => {
-                    let mut both = [one.port, other.port];
-                    both.sort_unstable();
-                    format!("swap the far ends of the cables at {} and {}", both[0], both[1])
-                }
-                None => format!("plug the cable at {} in at {should}", one.port),
-            };
-            let seen = NeighborSeen::NotAsPlanned {
-                port: one.port.to_owned(),
-                hears: at.to_string(),
-                planned: should.to_string(),
-            };
-            told.findings.push(finding(Component::Cable(one.port.to_owned()), seen, one.confidence, advice));
-        }
-        let strange: Vec<&str> = {
-            let names =
-                heard.iter().filter(|(port, _)| self.knows(port)).map(|(_, info)| info.neighbor.as_str());
-            let mut names: Vec<&str> = names
-                .filter(|name| !known.get(name).copied().unwrap_or(false) && !called.contains_key(*name))
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        };
+        let HeldAgainst { compared, wrong, unnamed } = self.compare(heard, &called);
+        let mut told =
+            Wiring { findings: wrong.iter().map(|one| one.finding(&wrong)).collect(), ..Wiring::default() };
         let of = self.far.len();
         told.notes
             .push(format!("neighbors of {compared} of {of} cables of the fabric are held against its plan"));
@@ -148,9 +89,9 @@ impl Plan {
                 list.join(", ")
             ));
         }
-        if !strange.is_empty() {
-            let more = if strange.len() > LISTED { ", …" } else { "" };
-            let list: Vec<&str> = strange.iter().copied().take(LISTED).collect();
+        if !unnamed.is_empty() {
+            let more = if unnamed.len() > LISTED { ", …" } else { "" };
+            let list: Vec<&str> = unnamed.iter().copied().take(LISTED).collect();
             told.notes.push(format!(
                 "too little tells which switches of the fabric {}{more} are: their cables are not compared; name them with \
                  --names FILE",
@@ -158,5 +99,83 @@ impl Plan {
             ));
         }
         told
+    }
+
+    /// Holds what ports hear against the plan, where it tells who their neighbors are.
+    fn compare<'a>(
+        &'a self,
+        heard: &BTreeMap<&'a str, &'a NeighborInfo>,
+        called: &BTreeMap<String, (String, usize, usize)>,
+    ) -> HeldAgainst<'a> {
+        let is_device = |name: &str| self.far.values().any(|(device, _)| device == name);
+        let mut known: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut out = HeldAgainst::default();
+        let ports_of_plan: BTreeSet<&str> = self.far.values().map(|(_, port)| port.as_str()).collect();
+        for (&port, info) in heard {
+            let Some(planned) = self.far.get(port) else { continue };
+            let name = info.neighbor.as_str();
+            let by_name = *known.entry(name).or_insert_with(|| is_device(name));
+            let (device, confidence) = match called.get(name) {
+                _ if by_name => (name, NAMED),
+                Some((device, agree, others)) => (device.as_str(), confidence(*agree, *others).min(NAMED)),
+                None => {
+                    out.unnamed.insert(name);
+                    continue;
+                }
+            };
+            out.compared += 1;
+            // Vendors number their ports as they like: only names of the plan are compared.
+            let far_port =
+                ports_of_plan.contains(info.neighbor_port.as_str()).then(|| info.neighbor_port.clone());
+            let other_port = far_port.as_ref().is_some_and(|port| *port != planned.1);
+            if device != planned.0 || other_port {
+                out.wrong.push(Wrong { port, planned, heard: (device.to_owned(), far_port), confidence });
+            }
+        }
+        out
+    }
+}
+
+/// Cables held against a plan.
+#[derive(Default)]
+struct HeldAgainst<'a> {
+    /// How many were.
+    compared: usize,
+    wrong: Vec<Wrong<'a>>,
+    /// Neighbors that call themselves as nothing of the plan, and of which nothing else tells what they are.
+    unnamed: BTreeSet<&'a str>,
+}
+
+impl Wrong<'_> {
+    fn leads_to(&self, planned: &(String, String)) -> bool {
+        match &self.heard.1 {
+            Some(port) => *port == planned.1,
+            None => self.heard.0 == planned.0,
+        }
+    }
+
+    /// The finding of this cable beside all that lead elsewhere.
+    fn finding(&self, all: &[Wrong<'_>]) -> Finding {
+        // Of swapped cables each leads where the other should, and no third one leads to either place.
+        let mut swapped = all.iter().filter(|other| {
+            other.port != self.port && self.leads_to(other.planned) && other.leads_to(self.planned)
+        });
+        let with = swapped.next().filter(|_| swapped.next().is_none());
+        let at = self.heard.1.as_ref().unwrap_or(&self.heard.0);
+        let should = if self.heard.1.is_some() { &self.planned.1 } else { &self.planned.0 };
+        let advice = match with {
+            Some(other) => {
+                let mut both = [self.port, other.port];
+                both.sort_unstable();
+                format!("swap the far ends of the cables at {} and {}", both[0], both[1])
+            }
+            None => format!("plug the cable at {} in at {should}", self.port),
+        };
+        let seen = NeighborSeen::NotAsPlanned {
+            port: self.port.to_owned(),
+            hears: at.to_string(),
+            planned: should.to_string(),
+        };
+        finding(Component::Cable(self.port.to_owned()), seen, self.confidence, advice)
     }
 }

@@ -43,16 +43,8 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
     };
     let header = fields(first);
     let header: Vec<&str> = header.iter().map(|name| name.trim()).collect();
-    let columns = Columns::find(read, &header, &NEEDED, &OTHERS)?;
-    if !columns.has("AllocTRES") && !columns.has("ReqTRES") {
-        return Err(read.error("has neither AllocTRES nor ReqTRES", COMMAND).at_line(1));
-    }
-    let both = columns.has("Start") && columns.has("End");
-    if !(both || columns.has("Elapsed") || columns.has("ElapsedRaw")) {
-        return Err(read.error("has no Elapsed, and not both of Start and End", COMMAND).at_line(1));
-    }
-    let mut jobs: Vec<Found> = Vec::new();
-    let mut components: BTreeMap<String, usize> = BTreeMap::new();
+    let columns = columns_of(read, &header)?;
+    let mut jobs = JoinedJobs::default();
     for (number, line) in lines {
         let line_number = number as u64 + 1;
         let row = fields(line);
@@ -66,23 +58,58 @@ pub(super) fn read(read: &mut Read<'_>, text: &str) -> Result<(), FormatError> {
                 .at_line(line_number));
         }
         let row = columns.row(row.iter().map(String::as_str).collect(), line_number);
-        let Some(found) = job(read, &row)? else { continue };
-        match found.name.split_once('+') {
-            Some((whole, _)) => match components.get(whole) {
-                Some(&at) => {
-                    let job = &mut jobs[at];
-                    job.gpus = (job.gpus + found.gpus).min(GPUS_MAX);
-                    job.duration = job.duration.max(found.duration);
-                    read.notes.add("components of heterogeneous jobs are joined to the first of their job");
-                }
-                None => {
-                    components.insert(whole.to_owned(), jobs.len());
-                    jobs.push(Found { name: whole.to_owned(), ..found });
-                }
-            },
-            None => jobs.push(found),
+        if let Some(found) = job(read, &row)? {
+            jobs.add(read, found);
         }
     }
+    submit(read, jobs.all)
+}
+
+/// The columns of a list, which tell what a job asked for and how long it ran.
+fn columns_of(read: &mut Read<'_>, header: &[&str]) -> Result<Columns, FormatError> {
+    let columns = Columns::find(read, header, &NEEDED, &OTHERS)?;
+    if !columns.has("AllocTRES") && !columns.has("ReqTRES") {
+        return Err(read.error("has neither AllocTRES nor ReqTRES", COMMAND).at_line(1));
+    }
+    let both = columns.has("Start") && columns.has("End");
+    if !(both || columns.has("Elapsed") || columns.has("ElapsedRaw")) {
+        return Err(read.error("has no Elapsed, and not both of Start and End", COMMAND).at_line(1));
+    }
+    Ok(columns)
+}
+
+/// Jobs in the order of their first rows.
+#[derive(Default)]
+struct JoinedJobs {
+    all: Vec<Found>,
+    /// Rows of heterogeneous jobs, by their numbers.
+    heterogeneous: BTreeMap<String, usize>,
+}
+
+impl JoinedJobs {
+    /// Adds a job, or joins a component to the first of its heterogeneous job.
+    fn add(&mut self, read: &mut Read<'_>, found: Found) {
+        let Some((whole, _)) = found.name.split_once('+') else {
+            self.all.push(found);
+            return;
+        };
+        match self.heterogeneous.get(whole) {
+            Some(&at) => {
+                let job = &mut self.all[at];
+                job.gpus = (job.gpus + found.gpus).min(GPUS_MAX);
+                job.duration = job.duration.max(found.duration);
+                read.notes.add("components of heterogeneous jobs are joined to the first of their job");
+            }
+            None => {
+                self.heterogeneous.insert(whole.to_owned(), self.all.len());
+                self.all.push(Found { name: whole.to_owned(), ..found });
+            }
+        }
+    }
+}
+
+/// Puts jobs into the list, with their times counted from the first submission.
+fn submit(read: &mut Read<'_>, jobs: Vec<Found>) -> Result<(), FormatError> {
     let first = jobs.iter().map(|job| job.submitted).min().unwrap_or(0);
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for job in jobs {

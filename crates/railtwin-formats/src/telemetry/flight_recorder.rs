@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::flight_entry::FlightEntry;
 use super::input;
 use super::json::{Node, Place, Step, syntax};
-use super::names::{data_type, operation_kind, ranks_of_path};
+use super::names::ranks_of_path;
 use super::pickle::{Pickle, is_pickle, runs_something};
 use super::skipped::Skipped;
 use super::tree::{Tree, each_item, skim};
-use super::watchdog;
 use crate::error::FormatError;
 
 /// Name of this format in errors.
@@ -67,70 +67,6 @@ pub struct FlightStatus {
     pub enqueued: Option<u64>,
     /// Number of the last one that its watchdog saw to have ended.
     pub completed: Option<u64>,
-}
-
-/// A send or receive, as its name tells: `nccl:send 0->3`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlightPeer {
-    /// Whether it sends.
-    pub sends: bool,
-    /// The other one, by its place in the group.
-    pub other: u32,
-}
-
-/// How far an operation has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FlightState {
-    /// Put on its stream.
-    Scheduled,
-    /// Seen to have begun.
-    Started,
-    /// Seen to have ended.
-    Completed,
-}
-
-/// One operation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlightEntry {
-    /// Row of its group.
-    pub group: usize,
-    /// Number of the collective in its group, or of the point-to-point operation.
-    pub sequence: u64,
-    /// Whether it is a send or a receive.
-    pub point_to_point: bool,
-    /// To or from whom, where it is one and its name tells.
-    pub peer: Option<FlightPeer>,
-    /// Number of the record among all of its rank: in the order of the program. Its place in the file where none is told.
-    pub record: u64,
-    /// Whether it stands for a batch of operations that were launched together: they have no states of their own.
-    pub coalesced: bool,
-    /// Number of sends and receives so far, which those of one batch share.
-    pub batch: Option<u64>,
-    /// After what time the watchdog gives it up, in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// Whether the watchdog has done with it: it ended or ran out of its time.
-    pub retired: bool,
-    /// The innermost line of the program that asked for it, outside of PyTorch where there is one, where stacks were
-    /// recorded.
-    pub frame: Option<String>,
-    /// What it does, in the words of records.
-    pub kind: String,
-    /// Data type of its first tensor; empty where it has none.
-    pub data_type: String,
-    /// Bytes as nccl-tests counts them: the larger side of inputs and outputs.
-    pub bytes: u64,
-    /// Whether its tensors are told and have no elements: NCCL launches nothing then.
-    pub empty: bool,
-    /// How far it has come.
-    pub state: FlightState,
-    /// When the process put it on its stream, in nanoseconds on the clock of the host.
-    pub created_ns: u64,
-    /// When the watchdog saw that it had begun; late by design.
-    pub started_ns: Option<u64>,
-    /// When the watchdog saw that it had ended; late by design.
-    pub completed_ns: Option<u64>,
-    /// How long it took, where the recorder was told to take times.
-    pub duration_ns: Option<u64>,
 }
 
 /// Whether bytes are the zip file that `torch.save` writes around a pickle.
@@ -215,6 +151,37 @@ impl FlightRecorderDump {
         let value = document.head()?;
         let place = Place { format: FORMAT, source: source_name, line: None };
         let root = Node::root(place, &value);
+        let mut dump = Self::of_head(source_name, &root, rank)?;
+        let mut reading = EntryReading::default();
+        if let Some(groups) = root.get("pg_config") {
+            reading.rows = dump.take_groups(&groups)?;
+        }
+        let numbers = match root.get(ENTRIES) {
+            Some(entries) => {
+                entries.items()?;
+                document.each_entry(&value, &mut |at, value| {
+                    reading.take(&mut dump, &Node::at(place, &[Step::Key(ENTRIES), Step::Item(at)], value));
+                })?;
+                reading.end(&mut dump)?
+            }
+            None => {
+                dump.notes.push("has no entries: the dump was made without collectives".to_owned());
+                BTreeMap::new()
+            }
+        };
+        dump.doubt_strange_groups();
+        if let Some(status) = root.get("pg_status") {
+            let told = status.members()?;
+            let (found, is_open) = dump.statuses(&told, numbers);
+            dump.counts_all = found.len() == told.len() && dump.skipped.count() == 0;
+            dump.unsure |= is_open;
+            dump.status = found;
+        }
+        Ok(dump)
+    }
+
+    /// A dump of which the version and the rank are read, and nothing else yet.
+    fn of_head(source_name: &str, root: &Node, rank: Option<u32>) -> Result<Self, FormatError> {
         let version = root.need("version")?;
         let number = version.text_or_number()?;
         if number != "2" && !number.starts_with("2.") {
@@ -224,9 +191,9 @@ impl FlightRecorderDump {
         let told = root.get("rank").and_then(|node| skipped.keep(node.u32()));
         let (rank, by_name) = match rank.or(told) {
             Some(rank) => (rank, false),
-            None => rank_of(source_name, &root)?,
+            None => rank_of(source_name, root)?,
         };
-        let mut dump = Self {
+        Ok(Self {
             rank,
             by_name,
             version: number,
@@ -239,81 +206,42 @@ impl FlightRecorderDump {
             is_whole: false,
             counts_all: false,
             of_gloo: false,
-        };
+        })
+    }
+
+    /// Takes the process groups of the head in; gives their rows by name and by key.
+    fn take_groups(&mut self, groups: &Node) -> Result<BTreeMap<String, usize>, FormatError> {
         let mut rows = BTreeMap::new();
-        // Rows of groups by the number that the process gives them.
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-        if let Some(groups) = root.get("pg_config") {
-            for (key, node) in groups.members()? {
-                // Without its ranks the group would be another one than that of its peers, who would wait for the rank.
-                let Some(group) = dump.skipped.keep(group(key, &node)) else {
-                    dump.unsure = true;
-                    continue;
-                };
-                // Gloo tells one group without a name, with ranks that are no operation's.
-                if group.name.is_empty() {
-                    continue;
-                }
-                rows.insert(group.name.clone(), dump.groups.len());
-                rows.entry(key.to_owned()).or_insert(dump.groups.len());
-                dump.groups.push(group);
+        for (key, node) in groups.members()? {
+            // Without its ranks the group would be another one than that of its peers, who would wait for the rank.
+            let Some(group) = self.skipped.keep(group(key, &node)) else {
+                self.unsure = true;
+                continue;
+            };
+            // Gloo tells one group without a name, with ranks that are no operation's.
+            if group.name.is_empty() {
+                continue;
             }
+            rows.insert(group.name.clone(), self.groups.len());
+            rows.entry(key.to_owned()).or_insert(self.groups.len());
+            self.groups.push(group);
         }
-        match root.get("entries") {
-            Some(entries) => {
-                entries.items()?;
-                let mut gaps = Vec::new();
-                let mut records = Vec::new();
-                document.each_entry(&value, &mut |at, value| {
-                    let node = Node::at(place, &[Step::Key(ENTRIES), Step::Item(at)], value);
-                    records.push(node.get("record_id").and_then(|record| record.u64().ok()));
-                    let entry = dump.entry(&node, &mut rows);
-                    match dump.skipped.keep(entry) {
-                        Some(entry) => {
-                            if let Some(Ok(number)) = node.get("pg_id").map(|node| node.text_or_number()) {
-                                numbers.insert(number, entry.group);
-                            }
-                            dump.entries.push(entry);
-                        }
-                        // Sends and receives have no common numbers: only that one is open would say something.
-                        None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {
-                            dump.unsure |= !node
-                                .get("state")
-                                .is_some_and(|state| state.text().is_ok_and(|state| state == "completed"));
-                        }
-                        None => gaps.push((dump.entries.len(), group_and_number(&node, &rows))),
-                    }
-                })?;
-                if let Some(error) = dump.skipped.all().filter(|_| dump.entries.is_empty()) {
-                    return Err(error);
-                }
-                dump.unsure |= gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
-                // Records are numbered from 0 on; a ring loses the first. A dump without entries may be one of what is open.
-                records.sort_unstable();
-                let is_each =
-                    !records.is_empty() && records.iter().zip(0..).all(|(told, at)| *told == Some(at));
-                dump.is_whole = is_each && dump.skipped.count() == 0;
-            }
-            None => dump.notes.push("has no entries: the dump was made without collectives".to_owned()),
-        }
-        // A process tells only groups that it is in. A file with the name of another rank would speak for that one.
+        Ok(rows)
+    }
+
+    /// Relies on nothing where the rank is not in one of its groups: a process tells only groups that it is in, so a file
+    /// with the name of another rank would speak for that one.
+    fn doubt_strange_groups(&mut self) {
+        let rank = self.rank;
         let strange =
-            dump.groups.iter().find(|group| !group.ranks.is_empty() && !group.ranks.contains(&rank));
+            self.groups.iter().find(|group| !group.ranks.is_empty() && !group.ranks.contains(&rank));
         if let Some(group) = strange {
             let name = &group.name;
-            dump.notes.push(format!(
+            self.notes.push(format!(
                 "is said to be of rank {rank}, which is not in its process group {name}: nothing is said of it"
             ));
-            dump.unsure = true;
+            self.unsure = true;
         }
-        if let Some(status) = root.get("pg_status") {
-            let told = status.members()?;
-            let (found, is_open) = dump.statuses(&told, numbers);
-            dump.counts_all = found.len() == told.len() && dump.skipped.count() == 0;
-            dump.unsure |= is_open;
-            dump.status = found;
-        }
-        Ok(dump)
     }
 
     /// The status of each group, and whether one of a group that nothing tells has something open. Its keys are the numbers
@@ -360,7 +288,7 @@ impl FlightRecorderDump {
 
     /// Whether an entry that could not be read, and that stood before entry `at`, may be the last of its group; of any
     /// group where its own is not told either. It is not where a later one has a larger number.
-    fn ends_in(&self, at: usize, (group, number): (Option<usize>, Option<u64>)) -> bool {
+    fn ends_in(&self, at: usize, (group, number): GroupAndNumber) -> bool {
         let of_group = |row: usize, entries: &[FlightEntry]| -> BTreeSet<u64> {
             let of = |entry: &&FlightEntry| entry.group == row && !entry.point_to_point;
             entries.iter().filter(of).map(|entry| entry.sequence).collect()
@@ -395,56 +323,60 @@ impl FlightRecorderDump {
             self.groups.push(FlightGroup { name, description, ranks: Vec::new() });
             self.groups.len() - 1
         });
-        let point_to_point = node.get("is_p2p").map_or(Ok(false), |node| node.bool())?;
-        let number = node.get(if point_to_point { "p2p_seq_id" } else { "collective_seq_id" });
-        let sequence = number.or_else(|| node.get("seq_id")).ok_or_else(|| {
-            node.need("collective_seq_id")
-                .err()
-                .unwrap_or_else(|| node.error("has no number", "collective_seq_id"))
-        })?;
-        let time = |key: &str| -> Result<Option<u64>, FormatError> {
-            Ok(node.get(key).map(|node| node.u64()).transpose()?.filter(|&time| time > 0))
-        };
-        let state = node.need("state")?;
-        let state = match state.text()? {
-            "scheduled" => FlightState::Scheduled,
-            "started" => FlightState::Started,
-            "completed" => FlightState::Completed,
-            _ => return Err(state.error("is no state", "states are scheduled, started and completed")),
-        };
-        let retired = node.get("retired").is_some_and(|node| node.bool() == Ok(true));
-        let (input_bytes, input_type) = tensors(node, "input_sizes", "input_dtypes")?;
-        let (output_bytes, output_type) = tensors(node, "output_sizes", "output_dtypes")?;
-        let duration = node.get("duration_ms").map(|node| node.f64()).transpose()?;
-        let name = node.need("profiling_name")?.text()?;
-        // Gloo has no events that tell states: its operations stay scheduled, and are retired when they have ended or failed.
-        let is_gloo = name.starts_with("gloo:");
-        self.of_gloo |= is_gloo;
-        let state = if retired && is_gloo { FlightState::Completed } else { state };
-        Ok(FlightEntry {
-            group,
-            sequence: sequence.u64()?,
-            point_to_point,
-            peer: peer(name),
-            record: match node.get("record_id") {
-                Some(record) => record.u64()?,
-                None => self.entries.len() as u64,
-            },
-            coalesced: name.rsplit(':').next() == Some("coalesced"),
-            batch: node.get("p2p_seq_id").and_then(|node| node.u64().ok()),
-            timeout_ms: node.get("timeout_ms").and_then(|node| node.u64().ok()),
-            retired,
-            frame: frame(node),
-            kind: operation_kind(name),
-            data_type: if input_type.is_empty() { output_type } else { input_type },
-            bytes: input_bytes.max(output_bytes),
-            empty: is_empty(node)?,
-            state,
-            created_ns: node.need("time_created_ns")?.u64()?,
-            started_ns: time("time_discovered_started_ns")?,
-            completed_ns: time("time_discovered_completed_ns")?,
-            duration_ns: duration.filter(|&ms| ms >= 0.0).map(|ms| input::ns_of_us(ms * 1000.0)),
-        })
+        FlightEntry::read(node, group, self.entries.len() as u64, &mut self.of_gloo)
+    }
+}
+
+/// Row of the group and number of an entry that is wrong, each where it is told.
+type GroupAndNumber = (Option<usize>, Option<u64>);
+
+/// Entries of a dump while they are read, one after the other.
+#[derive(Default)]
+struct EntryReading {
+    /// Rows of groups by name, and by key of the head.
+    rows: BTreeMap<String, usize>,
+    /// Rows of groups by the number that the process gives them.
+    numbers: BTreeMap<String, usize>,
+    /// Entries that are wrong, each with how many were read before.
+    gaps: Vec<(usize, GroupAndNumber)>,
+    /// Numbers of all records.
+    records: Vec<Option<u64>>,
+}
+
+impl EntryReading {
+    /// Takes the next entry in.
+    fn take(&mut self, dump: &mut FlightRecorderDump, node: &Node) {
+        self.records.push(node.get("record_id").and_then(|record| record.u64().ok()));
+        let entry = dump.entry(node, &mut self.rows);
+        match dump.skipped.keep(entry) {
+            Some(entry) => {
+                if let Some(Ok(number)) = node.get("pg_id").map(|node| node.text_or_number()) {
+                    self.numbers.insert(number, entry.group);
+                }
+                dump.entries.push(entry);
+            }
+            // Sends and receives have no common numbers: only that one is open would say something.
+            None if node.get("is_p2p").is_some_and(|told| told.bool() == Ok(true)) => {
+                dump.unsure |= !node
+                    .get("state")
+                    .is_some_and(|state| state.text().is_ok_and(|state| state == "completed"));
+            }
+            None => self.gaps.push((dump.entries.len(), group_and_number(node, &self.rows))),
+        }
+    }
+
+    /// Says of the dump whether it is whole and whether it can be relied on; gives rows of groups by their numbers.
+    fn end(mut self, dump: &mut FlightRecorderDump) -> Result<BTreeMap<String, usize>, FormatError> {
+        if let Some(error) = dump.skipped.all().filter(|_| dump.entries.is_empty()) {
+            return Err(error);
+        }
+        dump.unsure |= self.gaps.into_iter().any(|(at, told)| dump.ends_in(at, told));
+        // Records are numbered from 0 on; a ring loses the first. A dump without entries may be one of what is open.
+        self.records.sort_unstable();
+        let is_each =
+            !self.records.is_empty() && self.records.iter().zip(0..).all(|(told, at)| *told == Some(at));
+        dump.is_whole = is_each && dump.skipped.count() == 0;
+        Ok(self.numbers)
     }
 }
 
@@ -498,36 +430,8 @@ fn group(key: &str, node: &Node) -> Result<FlightGroup, FormatError> {
     Ok(FlightGroup { name, description: text("desc")?.unwrap_or_default(), ranks })
 }
 
-/// The other end of a send or receive: `nccl:send 0->3` of place 0, `nccl:recv 3<-0` of place 3.
-fn peer(name: &str) -> Option<FlightPeer> {
-    let words = name.rsplit(':').next()?;
-    let (verb, ends) = words.split_once(' ')?;
-    let sends = match verb {
-        "send" => true,
-        "recv" => false,
-        _ => return None,
-    };
-    let (_, other) = ends.split_once(if sends { "->" } else { "<-" })?;
-    Some(FlightPeer { sends, other: other.trim().parse().ok()? })
-}
-
-/// Where an entry was asked for, as `function (file:line)`: PyTorch writes the innermost frame first, which is its own, so the
-/// first that is of the program; where none is, the innermost.
-fn frame(node: &Node) -> Option<String> {
-    let frames = node.get("frames")?.items().ok()?;
-    let told = |frame: &Node| {
-        let text = |key: &str| frame.get(key).and_then(|node| node.text_or_number().ok());
-        let (name, file) = (text("name")?, text("filename")?);
-        Some((name, format!("{file}:{}", text("line").unwrap_or_default())))
-    };
-    let mut all = frames.iter().filter_map(told).peekable();
-    let first = all.peek().cloned();
-    let (name, place) = all.find(|(_, place)| watchdog::is_of_program(place)).or(first)?;
-    Some(watchdog::frame(&name, &place))
-}
-
 /// Group and number of an entry that is wrong, as far as they can be told.
-fn group_and_number(node: &Node, rows: &BTreeMap<String, usize>) -> (Option<usize>, Option<u64>) {
+fn group_and_number(node: &Node, rows: &BTreeMap<String, usize>) -> GroupAndNumber {
     let pair = node.get("process_group").and_then(|pair| pair.items().ok());
     let name = match &pair {
         Some(pair) => pair.first().and_then(|name| name.text_or_number().ok()),
@@ -535,45 +439,4 @@ fn group_and_number(node: &Node, rows: &BTreeMap<String, usize>) -> (Option<usiz
     };
     let number = ["collective_seq_id", "seq_id"].iter().find_map(|key| node.get(key));
     (name.and_then(|name| rows.get(&name).copied()), number.and_then(|number| number.u64().ok()))
-}
-
-/// Whether an entry tells its tensors and none has an element.
-fn is_empty(node: &Node) -> Result<bool, FormatError> {
-    let mut told = false;
-    for side in ["input_sizes", "output_sizes"] {
-        let Some(sizes) = node.get(side) else { continue };
-        for tensor in sizes.items()? {
-            told = true;
-            let mut is_empty = false;
-            for size in tensor.items()? {
-                is_empty |= size.u64()? == 0;
-            }
-            if !is_empty {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(told)
-}
-
-/// Bytes of all tensors of one side and the type of the first; bytes are 0 where a type is not known.
-fn tensors(node: &Node, sizes: &str, types: &str) -> Result<(u64, String), FormatError> {
-    let Some(sizes) = node.get(sizes) else { return Ok((0, String::new())) };
-    let types = node.get(types).map(|list| list.items()).transpose()?.unwrap_or_default();
-    let mut first = String::new();
-    let mut bytes = 0_u64;
-    for (at, tensor) in sizes.items()?.iter().enumerate() {
-        let mut elements = 1_u64;
-        for size in tensor.items()? {
-            elements = elements.saturating_mul(size.u64()?);
-        }
-        // Some versions tell one type for a list of tensors.
-        let Some(told) = types.get(at).or_else(|| types.first()) else { continue };
-        let (name, width) = data_type(told.text()?);
-        if at == 0 {
-            first = name;
-        }
-        bytes = bytes.saturating_add(elements.saturating_mul(width.unwrap_or_default()));
-    }
-    Ok((bytes, first))
 }

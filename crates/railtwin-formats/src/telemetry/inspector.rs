@@ -365,15 +365,7 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
             ((process.clone(), *local), builder.rank(job, rank, Some(&process.0), gpu))
         })
         .collect();
-    let timed = records.iter().filter(|record| record.kernel_ns.is_some()).count();
-    let times = if !records.is_empty() && timed == records.len() { Times::Kernels } else { Times::Durations };
-    if times == Times::Durations && !records.is_empty() {
-        notes.push(format!(
-            "{} of {} operations have no kernel times (set NCCL_INSPECTOR_DUMP_VERBOSE=1): only durations are known",
-            records.len() - timed,
-            records.len()
-        ));
-    }
+    let times = times_of(&records, &mut notes);
     let split = kinds_counted_apart(&records);
     let communicators = communicators(&records, &row_of, &split);
     let mut rows = BTreeMap::new();
@@ -393,22 +385,15 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
         if (members.len() as u64) < u64::from(record.ranks) {
             silent.insert((name.clone(), members.len(), record.ranks));
         }
-        let enter_end = match record.kernel_ns.filter(|_| times == Times::Kernels) {
-            Some(times) => times,
-            None => {
-                let end = record.dumped_ns.max(record.duration_ns);
-                (end - record.duration_ns, end)
-            }
-        };
-        let shape = OperationShape {
-            kind: record.kind.clone(),
-            algorithm: record.algorithm.clone(),
-            data_type: String::new(),
-            bytes: record.bytes_of_all(),
-        };
         // The last snapshot of a communicator is dumped again until another operation ends.
         if rows.insert((row, rank, sequence), ()).is_none() {
-            builder.operation(row, rank, sequence, shape, enter_end);
+            let shape = OperationShape {
+                kind: record.kind.clone(),
+                algorithm: record.algorithm.clone(),
+                data_type: String::new(),
+                bytes: record.bytes_of_all(),
+            };
+            builder.operation(row, rank, sequence, shape, record.enter_end(times));
         }
     }
     if skipped > 0 {
@@ -422,6 +407,32 @@ pub fn telemetry_of_inspector(job: &str, dumps: &[InspectorDump]) -> Telemetry {
     }
     let (directory, batch) = builder.finish();
     Telemetry { directory, batch, times, notes: super::texts(notes), partial, ..Telemetry::default() }
+}
+
+/// Which times the operations have; a note where some have only durations.
+fn times_of(records: &[&InspectorRecord], notes: &mut Vec<String>) -> Times {
+    let timed = records.iter().filter(|record| record.kernel_ns.is_some()).count();
+    if !records.is_empty() && timed == records.len() {
+        return Times::Kernels;
+    }
+    if !records.is_empty() {
+        notes.push(format!(
+            "{} of {} operations have no kernel times (set NCCL_INSPECTOR_DUMP_VERBOSE=1): only durations are known",
+            records.len() - timed,
+            records.len()
+        ));
+    }
+    Times::Durations
+}
+
+impl InspectorRecord {
+    /// When the operation began and ended, in nanoseconds: by its kernels, or by its duration before it was dumped.
+    fn enter_end(&self, times: Times) -> (u64, u64) {
+        self.kernel_ns.filter(|_| times == Times::Kernels).unwrap_or_else(|| {
+            let end = self.dumped_ns.max(self.duration_ns);
+            (end - self.duration_ns, end)
+        })
+    }
 }
 
 fn process(record: &InspectorRecord) -> Process {

@@ -314,19 +314,10 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
         let gpu = trace.kernels.first().map(|kernel| kernel.gpu);
         builder.rank(job, trace.rank, None, gpu);
     }
-    let mut ranks_of: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
-    for trace in traces {
-        let groups: BTreeSet<GroupKey> = trace.kernels.iter().map(group_key).collect();
-        for key in groups {
-            ranks_of.entry(group_name(key)).or_default().insert(trace.rank);
-        }
-    }
-    // Communicators of groups, each looked for once.
-    let mut rows: BTreeMap<GroupKey, u32> = BTreeMap::new();
+    let mut groups = KernelGroups::of(traces);
     let mut counts: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     let mut taken = BTreeSet::new();
     let mut unnumbered = 0_u64;
-    let mut partial = BTreeSet::new();
     for trace in traces {
         let rank = builder.rank(job, trace.rank, None, None);
         for kernel in &trace.kernels {
@@ -334,23 +325,7 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
                 unnumbered += 1;
                 continue;
             }
-            let row = *rows.entry(group_key(kernel)).or_insert_with_key(|&key| {
-                let name = group_name(key);
-                let told = key.0.filter(|group| !group.ranks.is_empty());
-                let members: Vec<u32> = match told {
-                    Some(group) => group.ranks.clone(),
-                    None => ranks_of.get(&name).into_iter().flatten().copied().collect(),
-                };
-                let members: Vec<u32> =
-                    members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
-                let axis = axis(key.0.map_or("", |group| &group.description));
-                let row = builder.communicator(job, &name, &axis, &members);
-                // Without the list of its ranks a group may have more of them than there are traces.
-                if told.is_none() {
-                    partial.insert(name);
-                }
-                row
-            });
+            let row = groups.row(kernel, &mut builder, job);
             let count = counts.entry(row).or_default().entry(rank).or_default();
             let told = kernel.sequence.and_then(|sequence| u32::try_from(sequence).ok());
             let sequence = told.unwrap_or(*count);
@@ -389,8 +364,51 @@ pub fn telemetry_of_kineto(job: &str, traces: &[KinetoTrace]) -> Telemetry {
         batch,
         times: Times::Kernels,
         notes: super::texts(notes),
-        partial,
+        partial: groups.partial,
         ..Telemetry::default()
+    }
+}
+
+/// Groups of the kernels of all traces, each entered once.
+struct KernelGroups<'a> {
+    /// Ranks of the traces that have the group, by its name.
+    ranks_of: BTreeMap<String, BTreeSet<u32>>,
+    /// Communicators of groups.
+    rows: BTreeMap<GroupKey<'a>, u32>,
+    /// Names of groups that may have more ranks than there are traces.
+    partial: BTreeSet<String>,
+}
+
+impl<'a> KernelGroups<'a> {
+    fn of(traces: &[KinetoTrace]) -> Self {
+        let mut ranks_of: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        for trace in traces {
+            let groups: BTreeSet<GroupKey> = trace.kernels.iter().map(group_key).collect();
+            for key in groups {
+                ranks_of.entry(group_name(key)).or_default().insert(trace.rank);
+            }
+        }
+        Self { ranks_of, rows: BTreeMap::new(), partial: BTreeSet::new() }
+    }
+
+    /// The communicator of a kernel's group.
+    fn row(&mut self, kernel: &'a NcclKernel, builder: &mut Builder, job: u32) -> u32 {
+        *self.rows.entry(group_key(kernel)).or_insert_with_key(|&key| {
+            let name = group_name(key);
+            let told = key.0.filter(|group| !group.ranks.is_empty());
+            let members: Vec<u32> = match told {
+                Some(group) => group.ranks.clone(),
+                None => self.ranks_of.get(&name).into_iter().flatten().copied().collect(),
+            };
+            let members: Vec<u32> = members.iter().map(|&rank| builder.rank(job, rank, None, None)).collect();
+            let axis = axis(key.0.map_or("", |group| &group.description));
+            let row = builder.communicator(job, &name, &axis, &members);
+            // Without the list of its ranks a group may have more of them than there are traces.
+            if told.is_none() {
+                self.partial.insert(name);
+            }
+            row
+        })
     }
 }
 

@@ -45,6 +45,7 @@ mod dcgm;
 mod decoded;
 mod detect;
 mod ethtool;
+mod flight_entry;
 mod flight_recorder;
 mod flight_records;
 mod hccl_log;
@@ -102,9 +103,8 @@ pub use dcgm::parse_dcgm;
 use decoded::Decoded;
 pub use detect::{Format, detect_format};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
-pub use flight_recorder::{
-    FlightEntry, FlightGroup, FlightPeer, FlightRecorderDump, FlightState, FlightStatus,
-};
+pub use flight_entry::{FlightEntry, FlightPeer, FlightState};
+pub use flight_recorder::{FlightGroup, FlightRecorderDump, FlightStatus};
 pub use flight_records::telemetry_of_flight_recorder;
 pub use hccl_log::HcclEvent;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};

@@ -273,95 +273,134 @@ impl<'a> Machine<'a> {
         loop {
             let at = self.at;
             let code = self.take(1)?[0];
-            match code {
-                b'.' => return self.pop(),
-                0x80 => drop(self.take(1)?),
-                0x95 => drop(self.take(8)?),
-                b'(' => {
-                    self.charge(size_of::<usize>())?;
-                    self.marks.push(self.stack.len());
-                }
-                b'0' => drop(self.pop()?),
-                b'1' => drop(self.above_mark()?),
-                b'2' => {
-                    let top = self.pop()?;
-                    self.point(top)?;
-                    self.point(top)?;
-                }
-                b'N' => self.push(Cell::Plain(Tree::Null))?,
-                0x88 => self.push(Cell::Plain(Tree::Bool(true)))?,
-                0x89 => self.push(Cell::Plain(Tree::Bool(false)))?,
-                b'K' | b'M' => {
-                    let number = self.unsigned(if code == b'K' { 1 } else { 2 })?;
-                    self.push(Cell::Plain(Tree::Number(number.into())))?;
-                }
-                b'J' => {
-                    let number = self.unsigned(4)? as u32 as i32;
-                    self.push(Cell::Plain(Tree::Number(number.into())))?;
-                }
-                0x8a | 0x8b => {
-                    let number = self.counted(if code == 0x8a { 1 } else { 4 })?;
-                    let number = whole(number).ok_or_else(|| {
-                        self.error(at, "a number has more than 16 bytes", "dumps have numbers of 8 bytes")
-                    })?;
-                    self.push(Cell::Plain(number))?;
-                }
-                b'G' => {
-                    let bytes = self.take(8)?;
-                    let number = f64::from_be_bytes(bytes.try_into().map_err(|_| self.short())?);
-                    self.push(Cell::Plain(Number::from_f64(number).map_or(Tree::Null, Tree::Number)))?;
-                }
-                // Texts, and bytes, which dumps do not have, as text.
-                b'X' | b'T' | b'B' | b'U' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
-                    let width = match code {
-                        b'U' | b'C' | 0x8c => 1,
-                        b'X' | b'T' | b'B' => 4,
-                        _ => 8,
-                    };
-                    let bytes = self.counted(width)?;
-                    self.text(bytes)?;
-                }
-                b')' | b']' | 0x8f => self.push(Cell::List(Vec::new()))?,
-                b'}' => self.push(Cell::Dict(Vec::new()))?,
-                b't' | b'l' | 0x91 => {
-                    let items = self.above_mark()?;
-                    self.charge(ALLOCATED)?;
-                    self.push(Cell::List(items))?;
-                }
-                b'd' => {
-                    let items = self.above_mark()?;
-                    let pairs = pairs(&items).ok_or_else(|| self.wrong("a key has no value"))?;
-                    self.push(Cell::Dict(pairs))?;
-                }
-                0x85..=0x87 => self.tuple(usize::from(code - 0x84))?,
-                b'a' => {
-                    let item = self.pop()?;
-                    self.extend_list(vec![item])?;
-                }
-                b'e' | 0x90 => {
-                    let items = self.above_mark()?;
-                    self.extend_list(items)?;
-                }
-                b's' => {
-                    let (value, key) = (self.pop()?, self.pop()?);
-                    self.extend_dict(&[key, value])?;
-                }
-                b'u' => {
-                    let items = self.above_mark()?;
-                    self.extend_dict(&items)?;
-                }
-                b'q' | b'r' => {
-                    let key = self.unsigned(if code == b'q' { 1 } else { 4 })?;
-                    self.remember(key)?;
-                }
-                0x94 => self.remember(self.memo.len() as u64)?,
-                b'h' | b'j' => {
-                    let key = self.unsigned(if code == b'h' { 1 } else { 4 })?;
-                    self.recall(key)?;
-                }
-                _ => return Err(self.refused(at, code)),
+            if code == b'.' {
+                return self.pop();
+            }
+            let is_data = self.makes_value(at, code)?
+                || self.uses_memo(code)?
+                || self.gathers(code)?
+                || self.moves_stack(code)?;
+            if !is_data {
+                return Err(self.refused(at, code));
             }
         }
+    }
+
+    /// Works an opcode off that makes a single value; false where it is none of these.
+    fn makes_value(&mut self, at: usize, code: u8) -> Result<bool, FormatError> {
+        match code {
+            b'N' => self.push(Cell::Plain(Tree::Null))?,
+            0x88 => self.push(Cell::Plain(Tree::Bool(true)))?,
+            0x89 => self.push(Cell::Plain(Tree::Bool(false)))?,
+            b'K' | b'M' => {
+                let number = self.unsigned(if code == b'K' { 1 } else { 2 })?;
+                self.push(Cell::Plain(Tree::Number(number.into())))?;
+            }
+            b'J' => {
+                let number = self.unsigned(4)? as u32 as i32;
+                self.push(Cell::Plain(Tree::Number(number.into())))?;
+            }
+            0x8a | 0x8b => {
+                let number = self.counted(if code == 0x8a { 1 } else { 4 })?;
+                let number = whole(number).ok_or_else(|| {
+                    self.error(at, "a number has more than 16 bytes", "dumps have numbers of 8 bytes")
+                })?;
+                self.push(Cell::Plain(number))?;
+            }
+            b'G' => {
+                let bytes = self.take(8)?;
+                let number = f64::from_be_bytes(bytes.try_into().map_err(|_| self.short())?);
+                self.push(Cell::Plain(Number::from_f64(number).map_or(Tree::Null, Tree::Number)))?;
+            }
+            // Texts, and bytes, which dumps do not have, as text.
+            b'X' | b'T' | b'B' | b'U' | b'C' | 0x8c | 0x8d | 0x8e | 0x96 => {
+                let width = match code {
+                    b'U' | b'C' | 0x8c => 1,
+                    b'X' | b'T' | b'B' => 4,
+                    _ => 8,
+                };
+                let bytes = self.counted(width)?;
+                self.text(bytes)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Works an opcode off that makes a list, tuple or dict, or fills one; false where it is none of these.
+    fn gathers(&mut self, code: u8) -> Result<bool, FormatError> {
+        match code {
+            b')' | b']' | 0x8f => self.push(Cell::List(Vec::new()))?,
+            b'}' => self.push(Cell::Dict(Vec::new()))?,
+            b't' | b'l' | 0x91 => {
+                let items = self.above_mark()?;
+                self.charge(ALLOCATED)?;
+                self.push(Cell::List(items))?;
+            }
+            b'd' => {
+                let items = self.above_mark()?;
+                let pairs = pairs(&items).ok_or_else(|| self.wrong("a key has no value"))?;
+                self.push(Cell::Dict(pairs))?;
+            }
+            0x85..=0x87 => self.tuple(usize::from(code - 0x84))?,
+            b'a' => {
+                let item = self.pop()?;
+                self.extend_list(vec![item])?;
+            }
+            b'e' | 0x90 => {
+                let items = self.above_mark()?;
+                self.extend_list(items)?;
+            }
+            b's' => {
+                let (value, key) = (self.pop()?, self.pop()?);
+                self.extend_dict(&[key, value])?;
+            }
+            b'u' => {
+                let items = self.above_mark()?;
+                self.extend_dict(&items)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Works an opcode off that puts the top of the stack away or takes it up again; false where it is none of these.
+    fn uses_memo(&mut self, code: u8) -> Result<bool, FormatError> {
+        match code {
+            b'q' | b'r' => {
+                let key = self.unsigned(if code == b'q' { 1 } else { 4 })?;
+                self.remember(key)?;
+            }
+            0x94 => self.remember(self.memo.len() as u64)?,
+            b'h' | b'j' => {
+                let key = self.unsigned(if code == b'h' { 1 } else { 4 })?;
+                self.recall(key)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Works an opcode off that changes only the stack and its marks, or nothing, as those of protocol and frames; false where
+    /// it is none of these.
+    fn moves_stack(&mut self, code: u8) -> Result<bool, FormatError> {
+        match code {
+            0x80 => drop(self.take(1)?),
+            0x95 => drop(self.take(8)?),
+            b'(' => {
+                self.charge(size_of::<usize>())?;
+                self.marks.push(self.stack.len());
+            }
+            b'0' => drop(self.pop()?),
+            b'1' => drop(self.above_mark()?),
+            b'2' => {
+                let top = self.pop()?;
+                self.point(top)?;
+                self.point(top)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// The error for an opcode that is no data: what it would do, and with what.
@@ -500,147 +539,4 @@ fn whole<'a>(bytes: &[u8]) -> Option<Tree<'a>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// A tree as JSON.
-    fn json_of(tree: &Tree) -> Value {
-        match tree {
-            Tree::Null => Value::Null,
-            Tree::Bool(value) => (*value).into(),
-            Tree::Number(number) => Value::Number(number.clone()),
-            Tree::Text(text) => text.as_ref().into(),
-            Tree::List(items) => items.iter().map(json_of).collect(),
-            Tree::Dict(pairs) => {
-                pairs.iter().map(|(key, value)| (key.clone().into_owned(), json_of(value))).collect()
-            }
-        }
-    }
-
-    fn decode_within(bytes: &[u8], memory: usize) -> Result<Value, String> {
-        let read = Pickle::read_within("a.pkl", bytes, memory).and_then(|pickle| pickle.head("none"));
-        read.map(|tree| json_of(&tree)).map_err(|error| error.to_string())
-    }
-
-    fn decoded(bytes: &[u8]) -> Result<Value, String> {
-        decode_within(bytes, BYTES_MAX)
-    }
-
-    #[test]
-    fn data_of_protocols_two_and_four_is_the_same_tree() {
-        // pickle.dumps({"a": [1, -2, 300, 70000, 1758609938261281101, 2.5, None, True], "b": ("x", ())}, 2) and (…, 4).
-        let two =
-            b"\x80\x02}q\x00(X\x01\x00\x00\x00aq\x01]q\x02(K\x01J\xfe\xff\xff\xffM\x2c\x01Jp\x11\x01\x00\
-            \x8a\x08M\t\x89\xdck\xd6g\x18G@\x04\x00\x00\x00\x00\x00\x00N\x88eX\x01\x00\x00\x00bq\x03\
-            X\x01\x00\x00\x00xq\x04)\x86q\x05u.";
-        let four = b"\x80\x04\x95\x3c\x00\x00\x00\x00\x00\x00\x00}\x94(\x8c\x01a\x94]\x94(K\x01J\xfe\xff\xff\xffM\x2c\x01\
-            Jp\x11\x01\x00\x8a\x08M\t\x89\xdck\xd6g\x18G@\x04\x00\x00\x00\x00\x00\x00N\x88e\x8c\x01b\x94\
-            \x8c\x01x\x94)\x86\x94u.";
-        let time = i64::from_le_bytes(*b"M\t\x89\xdck\xd6g\x18");
-        let tree = json!({ "a": [1, -2, 300, 70000, time, 2.5, null, true], "b": ["x", []] });
-        assert_eq!(decoded(two), Ok(tree.clone()));
-        assert_eq!(decoded(four), Ok(tree));
-    }
-
-    #[test]
-    fn what_would_import_or_call_is_refused_with_its_name() {
-        let system =
-            decoded(b"\x80\x02cos\nsystem\nq\x00X\x04\x00\x00\x00echo\x85q\x01Rq\x02.").expect_err("runs");
-        assert_eq!(
-            system,
-            "a.pkl at byte 2: \"os.system\" would be imported by opcode GLOBAL, which is never done; give a dump of plain \
-             data, or JSON: torch._C._distributed_c10d._dump_nccl_trace_json()"
-        );
-        let four = decoded(b"\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.").expect_err("runs");
-        assert!(four.contains("\"posix.system\" would be imported by opcode STACK_GLOBAL"), "{four}");
-        for (bytes, name) in
-            [(b"\x80\x02)R.".as_slice(), "REDUCE"), (b"\x80\x02})b.", "BUILD"), (b"\x80\x02Pq.", "PERSID")]
-        {
-            let error = decoded(bytes).expect_err("runs");
-            assert!(error.contains(&format!("opcode {name} would")), "{error}");
-        }
-    }
-
-    #[test]
-    fn bombs_and_circles_end_in_an_error() {
-        // Each list holds the one before it ten times: 10^30 values in 800 bytes.
-        let mut bomb = b"\x80\x02]q\x00".to_vec();
-        for level in 0..30_u8 {
-            bomb.extend([b']', b'q', level + 1, b'(']);
-            for _ in 0..10 {
-                bomb.extend([b'h', level]);
-            }
-            bomb.push(b'e');
-        }
-        bomb.push(b'.');
-        assert!(decoded(&bomb).expect_err("a bomb").contains("too many values"));
-        let circle = decoded(b"\x80\x02]q\x00h\x00a.").expect_err("a circle");
-        assert!(circle.contains("too many values"), "{circle}");
-        // One byte of the file is eighty of memory: it ends before it has them.
-        // A list of nothing, of lists, of what is recalled; marks; the memo.
-        for (many, each) in [
-            (b"N".as_slice(), size_of::<Cell>() + 24),
-            (b"]", size_of::<Cell>() + 24),
-            (b"h\x00", 24),
-            (b"(", 8),
-            (b"\x94", 48),
-        ] {
-            let made = |count: usize| {
-                let mut wide = b"\x80\x04]q\x00(N".to_vec();
-                wide.extend(many.repeat(count));
-                wide.extend(b"l.");
-                decode_within(&wide, 1 << 20)
-            };
-            assert!(made((1 << 20) / each + 1).expect_err("too wide").contains("more memory"), "{many:?}");
-            assert!(
-                !made((1 << 20) / each - 64).is_err_and(|error| error.contains("more memory")),
-                "{many:?}"
-            );
-        }
-        // Many dicts share one long key.
-        let key = vec![b'k'; 20_000];
-        let mut keys = b"\x80\x02(}q\x00X\x20\x4e\x00\x00".to_vec();
-        keys.extend(&key);
-        keys.extend(b"Ns");
-        keys.extend(b"h\x00".repeat(5_000));
-        keys.extend(b"l.");
-        assert!(decoded(&keys).expect_err("keys").contains("too many values"));
-        assert!(decoded(b"\x80\x02}q\x00(X\x01").expect_err("short").contains("ends early"));
-        assert!(decoded(b"\x80\x02X\xff\xff\xff\xff").expect_err("short").contains("ends early"));
-        assert!(decoded(b"\x80\x02.").expect_err("empty").contains("empty stack"));
-    }
-
-    #[test]
-    fn items_of_a_list_come_one_at_a_time() {
-        // {"e": [1, {"x": 2}], "v": 3, "e": [4, "w"]}: of a key that stands there twice the last value holds.
-        let bytes = b"\x80\x02}(X\x01\x00\x00\x00e](K\x01}X\x01\x00\x00\x00xK\x02seX\x01\x00\x00\x00vK\x03\
-            X\x01\x00\x00\x00e](K\x04X\x01\x00\x00\x00weu.";
-        let pickle = Pickle::read("a.pkl", bytes).expect("plain data");
-        assert_eq!(json_of(&pickle.head("e").expect("measured")), json!({ "e": [], "v": 3 }));
-        let mut items = Vec::new();
-        pickle.each_item("e", &mut |at, item| items.push((at, json_of(item)))).expect("measured");
-        assert_eq!(items, [(0, json!(4)), (1, json!("w"))]);
-        pickle.each_item("v", &mut |_, _| panic!("is no list")).expect("nothing");
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let mut pickle = vec![0x80, 2];
-            pickle.extend(&bytes);
-            let _ = decoded(&pickle);
-        }
-
-        #[test]
-        fn opcodes_at_random_never_panic(codes in proptest::collection::vec(
-            proptest::sample::select(b"()]}Nq\x00h\x00eusat\x85\x86\x880.2K\x01X\x01\x00\x00\x00a\x94".to_vec()), 0..120)) {
-            let mut pickle = vec![0x80, 2];
-            pickle.extend(&codes);
-            pickle.push(b'.');
-            let _ = decoded(&pickle);
-        }
-    }
-}
+mod tests;

@@ -100,20 +100,9 @@ pub fn decode_sysfs(
         let component = nic(&host, device);
         match name {
             "state" | "operstate" | "carrier" => {
-                let up = match name {
-                    "state" => text.contains("ACTIVE"),
-                    "carrier" => text == "1",
-                    _ => text == "up",
-                };
-                let told = text.is_empty() || *text == "unknown";
-                if !told {
-                    readings.take(
-                        &component,
-                        Counter::LinkUp,
-                        f64::from(u8::from(up)),
-                        Join::Largest,
-                        hints.time_ns,
-                    );
+                if let Some(up) = is_up(name, text) {
+                    let value = f64::from(u8::from(up));
+                    readings.take(&component, Counter::LinkUp, value, Join::Largest, hints.time_ns);
                 }
             }
             "phys_state" if !text.contains("LinkUp") && !text.is_empty() => {
@@ -134,12 +123,7 @@ pub fn decode_sysfs(
     }
     now.extend(slow_rates(&host, &texts));
     if readings.is_empty() {
-        let none = || {
-            let accepted =
-                "give a copy of /sys/class/infiniband: mlx5_0/ports/1/counters/link_downed and others";
-            FormatError::new(FORMAT, source_name, "has no counter that is known", accepted)
-        };
-        return Err(readings.first_wrong().unwrap_or_else(none));
+        return Err(readings.first_wrong().unwrap_or_else(|| no_counter(source_name)));
     }
     let mut telemetry = readings.finish();
     now.append(&mut telemetry.notes);
@@ -153,6 +137,21 @@ pub fn decode_sysfs(
         skipped,
         log: None,
     })
+}
+
+/// Whether a link is up, by the text of the file that tells its state; none where it does not tell.
+fn is_up(file: &str, text: &str) -> Option<bool> {
+    let up = match file {
+        "state" => text.contains("ACTIVE"),
+        "carrier" => text == "1",
+        _ => text == "up",
+    };
+    (!text.is_empty() && text != "unknown").then_some(up)
+}
+
+fn no_counter(source_name: &str) -> FormatError {
+    let accepted = "give a copy of /sys/class/infiniband: mlx5_0/ports/1/counters/link_downed and others";
+    FormatError::new(FORMAT, source_name, "has no counter that is known", accepted)
 }
 
 /// The device of a path in a tree.

@@ -138,79 +138,138 @@ struct Run {
     before: Option<[f64; 2]>,
 }
 
-fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
-    let columns = Columns::of(source_name, rows)?;
-    let mut all: BTreeMap<(String, String), BTreeMap<String, Run>> = BTreeMap::new();
-    let mut skipped = Skipped::default();
-    for (line, row) in rows.iter() {
-        let Some(row) = row else {
-            let accepted = if rows.is_json() { "a JSON object" } else { "values between commas" };
-            skipped.take(FormatError::new(rows.format, source_name, "is no row", accepted).at_line(line));
-            continue;
-        };
+/// Runs as they are read: by job and run, then by rank.
+type Runs = BTreeMap<(String, String), BTreeMap<String, Run>>;
+
+/// What a row tells beside its times.
+struct RowTells {
+    job: String,
+    run: String,
+    rank: String,
+    /// Whether it is a step, by its event.
+    is_step: bool,
+    /// Whether it tells an evaluation.
+    evaluates: bool,
+    number: Option<f64>,
+    work: f64,
+}
+
+impl RowTells {
+    fn of(rows: &Rows, columns: &Columns, row: &csv::StringRecord) -> Self {
         let joined = |columns: &[usize]| {
             columns.iter().filter_map(|&column| row.get(column)).collect::<Vec<&str>>().join(" ")
         };
-        let (job, run, rank) = (joined(&columns.jobs), joined(&columns.runs), joined(&columns.ranks));
         let of_event = columns.event.and_then(|column| row.get(column));
-        let is_step = of_event.is_none_or(|event| STEP.contains(&event));
         let is_told = |&column: &usize| row.get(column).is_some_and(|text| !text.is_empty());
-        let evaluates = columns.evaluations.iter().any(is_told);
-        let number = columns.number.and_then(|column| rows.number(row.get(column)?));
         let works = columns.works.iter().filter_map(|&column| rows.number(row.get(column)?));
         let work = works.product::<f64>();
-        let work = if columns.works.is_empty() || !work.is_finite() { 0.0 } else { work };
-        for &(column, told) in &columns.taken {
-            let name = &rows.names[column];
-            let of_column = run_and_column(name).filter(|_| columns.taken.len() > 1 || run.is_empty());
-            let run = match of_column {
-                Some((run, _)) => run.to_owned(),
-                None if run.is_empty() => source_name.to_owned(),
-                None => run.clone(),
-            };
-            let new = || Run { series: StepSeries::of(&job, &run), before: None };
-            let of_run = all.entry((job.clone(), run.clone())).or_default();
-            let of_run = of_run.entry(rank.clone()).or_insert_with(new);
-            let text = row.get(column).unwrap_or_default();
-            if !is_step {
-                of_run.series.other();
-                continue;
-            }
-            let wrong = || no_time(rows.format, source_name, line, name, text);
-            let value = match told.inverse {
-                true => rows.number(text).map(|rate| 1.0 / rate / told.unit),
-                false => rows.seconds(text, told.unit),
-            };
-            let told_of = number.and_then(counts);
-            match value.filter(|value| value.is_finite()) {
-                Some(clock) if told.of == Of::Clock => {
-                    if !of_run.passes(clock, number, work) {
-                        skipped.take(wrong());
-                    }
+        Self {
+            job: joined(&columns.jobs),
+            run: joined(&columns.runs),
+            rank: joined(&columns.ranks),
+            is_step: of_event.is_none_or(|event| STEP.contains(&event)),
+            evaluates: columns.evaluations.iter().any(is_told),
+            number: columns.number.and_then(|column| rows.number(row.get(column)?)),
+            work: if columns.works.is_empty() || !work.is_finite() { 0.0 } else { work },
+        }
+    }
+}
+
+/// A table of steps while it is read.
+struct TableOfSteps<'a> {
+    source_name: &'a str,
+    rows: &'a Rows<'a>,
+    columns: Columns,
+    all: Runs,
+    skipped: Skipped,
+}
+
+impl TableOfSteps<'_> {
+    /// Takes one row in.
+    fn take(&mut self, line: u64, row: &csv::StringRecord) {
+        let beside = RowTells::of(self.rows, &self.columns, row);
+        for at in 0..self.columns.taken.len() {
+            let (column, told) = self.columns.taken[at];
+            self.take_time(line, row.get(column).unwrap_or_default(), (column, told), &beside);
+        }
+    }
+
+    /// Takes the value of a column of times in, which stands in a row that tells so much beside it.
+    fn take_time(&mut self, line: u64, text: &str, (column, told): (usize, Told), beside: &RowTells) {
+        let rows = self.rows;
+        let name = &rows.names[column];
+        let is_one_of_many = self.columns.taken.len() > 1;
+        let of_column = run_and_column(name).filter(|_| is_one_of_many || beside.run.is_empty());
+        let run = match of_column {
+            Some((run, _)) => run.to_owned(),
+            None if beside.run.is_empty() => self.source_name.to_owned(),
+            None => beside.run.clone(),
+        };
+        let new = || Run { series: StepSeries::of(&beside.job, &run), before: None };
+        let of_run = self.all.entry((beside.job.clone(), run.clone())).or_default();
+        let of_run = of_run.entry(beside.rank.clone()).or_insert_with(new);
+        if !beside.is_step {
+            of_run.series.other();
+            return;
+        }
+        let wrong = || no_time(rows.format, self.source_name, line, name, text);
+        let value = match told.inverse {
+            true => rows.number(text).map(|rate| 1.0 / rate / told.unit),
+            false => rows.seconds(text, told.unit),
+        };
+        match value.filter(|value| value.is_finite()) {
+            Some(clock) if told.of == Of::Clock => {
+                if !of_run.passes(clock, beside.number, beside.work) {
+                    self.skipped.take(wrong());
                 }
-                Some(seconds) if is_time(seconds) => of_run.series.step(seconds, work, told_of),
-                // Rows of a table of many runs are empty where a run has no step, and those of evaluations are.
-                None if text.is_empty() && evaluates => of_run.series.other(),
-                None if text.is_empty() && (columns.taken.len() > 1 || rows.is_json()) => {}
-                _ => skipped.take(wrong()),
+            }
+            Some(seconds) if is_time(seconds) => {
+                of_run.series.step(seconds, beside.work, beside.number.and_then(counts));
+            }
+            // Rows of a table of many runs are empty where a run has no step, and those of evaluations are.
+            None if text.is_empty() && beside.evaluates => of_run.series.other(),
+            None if text.is_empty() && (is_one_of_many || rows.is_json()) => {}
+            _ => self.skipped.take(wrong()),
+        }
+    }
+
+    /// The times that were read.
+    fn end(self) -> Result<StepLog, FormatError> {
+        let Self { source_name, rows, columns, all, skipped } = self;
+        let most = all.values().map(BTreeMap::len).max().unwrap_or(0);
+        let of_ranks =
+            |ranks: BTreeMap<String, Run>| of_all(ranks.into_values().map(|run| run.series).collect());
+        let series: Vec<StepSeries> = all.into_values().filter_map(of_ranks).collect();
+        let mut taken = said(rows, &columns);
+        if most > 1 {
+            taken += &format!("; a step of {most} ranks takes as long as at the slowest of them");
+        }
+        let clock = columns.taken.iter().any(|(_, told)| told.of == Of::Clock);
+        StepLog { series, taken, skipped }.settled().ok_or_else(|| {
+            let [problem, wanted] = match clock {
+                true => ["has no wall times that rise over steps", Scalars::WANTED],
+                false => ["has no steps", WANTED],
+            };
+            FormatError::new(rows.format, source_name, problem, wanted)
+        })
+    }
+}
+
+fn read(source_name: &str, rows: &Rows) -> Result<StepLog, FormatError> {
+    let columns = Columns::of(source_name, rows)?;
+    let mut table =
+        TableOfSteps { source_name, rows, columns, all: Runs::new(), skipped: Skipped::default() };
+    for (line, row) in rows.iter() {
+        match row {
+            Some(row) => table.take(line, &row),
+            None => {
+                let accepted = if rows.is_json() { "a JSON object" } else { "values between commas" };
+                let error = FormatError::new(rows.format, source_name, "is no row", accepted);
+                table.skipped.take(error.at_line(line));
             }
         }
     }
-    let most = all.values().map(BTreeMap::len).max().unwrap_or(0);
-    let of_ranks = |ranks: BTreeMap<String, Run>| of_all(ranks.into_values().map(|run| run.series).collect());
-    let series: Vec<StepSeries> = all.into_values().filter_map(of_ranks).collect();
-    let mut taken = said(rows, &columns);
-    if most > 1 {
-        taken += &format!("; a step of {most} ranks takes as long as at the slowest of them");
-    }
-    let clock = columns.taken.iter().any(|(_, told)| told.of == Of::Clock);
-    StepLog { series, taken, skipped }.settled().ok_or_else(|| {
-        let [problem, wanted] = match clock {
-            true => ["has no wall times that rise over steps", Scalars::WANTED],
-            false => ["has no steps", WANTED],
-        };
-        FormatError::new(rows.format, source_name, problem, wanted)
-    })
+    table.end()
 }
 
 impl Run {
