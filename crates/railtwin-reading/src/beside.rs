@@ -52,43 +52,9 @@ impl Inputs {
                 "{shown} holds no baseline: {rows} rows of probes, and no path was answered in {rounds} rounds; {remedy}"
             )));
         }
-        let known = &self.baselines;
-        let flows = &self.merged.telemetry.directory.flows;
-        let probes = &self.merged.telemetry.batch.probes;
-        // By path the rounds that were answered without load and under it.
-        let mut probed: BTreeMap<PathKey, [usize; 2]> = BTreeMap::new();
-        for row in 0..probes.len() {
-            let Some(flow) = flows.get(probes.flow[row] as usize) else { continue };
-            let rounds = probed.entry(PathKey::of(flow)).or_default();
-            let is_answered = probes.delay_ns[row] > 0 && probes.lost[row] < probes.sent[row];
-            rounds[usize::from(probes.loaded[row])] += usize::from(is_answered);
-        }
-        let with = |least: usize| {
-            let is = |(path, rounds): &(&PathKey, &[usize; 2])| {
-                let under =
-                    |loaded: bool| known.get(path, loaded).is_some() && rounds[usize::from(loaded)] >= least;
-                under(false) || under(true)
-            };
-            probed.iter().filter(is).count()
-        };
-        let (shared, compared) = (with(0), with(limits.rounds));
         let measured = Ways::of(&self.merged.pairs);
-        if !known.is_empty() || measured.is_empty() {
-            self.notes.push(match shared {
-                0 => format!(
-                    "none of {} probed paths is one of {shown}: nothing is compared with it",
-                    probed.len()
-                ),
-                _ => format!("{compared} of {} probed paths are compared with {shown}", probed.len()),
-            });
-            if shared > compared {
-                self.notes.push(format!(
-                    "{} paths of {shown} were answered in fewer than {} rounds under the load, or without load, of which \
-                     it has a baseline",
-                    shared - compared,
-                    limits.rounds
-                ));
-            }
+        if !self.baselines.is_empty() || measured.is_empty() {
+            self.note_paths(folder, limits.rounds);
         }
         if !ways.is_empty() && !measured.is_empty() {
             let (shared, all) = (measured.shared(&ways), measured.len());
@@ -97,6 +63,52 @@ impl Inputs {
         }
         self.ways = Some(ways).filter(|ways| !ways.is_empty());
         Ok(())
+    }
+
+    /// Notes how many of the probed paths are compared with the baselines of a folder: those answered in so many rounds.
+    fn note_paths(&mut self, folder: &Path, rounds: usize) {
+        let shown = folder.display();
+        let probed = self.answered_rounds();
+        let known = &self.baselines;
+        let with = |least: usize| {
+            let is = |(path, rounds): &(&PathKey, &[usize; 2])| {
+                let under =
+                    |loaded: bool| known.get(path, loaded).is_some() && rounds[usize::from(loaded)] >= least;
+                under(false) || under(true)
+            };
+            probed.iter().filter(is).count()
+        };
+        let (shared, compared) = (with(0), with(rounds));
+        self.notes.push(match shared {
+            0 => {
+                format!(
+                    "none of {} probed paths is one of {shown}: nothing is compared with it",
+                    probed.len()
+                )
+            }
+            _ => format!("{compared} of {} probed paths are compared with {shown}", probed.len()),
+        });
+        if shared > compared {
+            self.notes.push(format!(
+                "{} paths of {shown} were answered in fewer than {rounds} rounds under the load, or without load, of which \
+                 it has a baseline",
+                shared - compared,
+            ));
+        }
+    }
+
+    /// By path the rounds of probes that were answered without load and under it.
+    fn answered_rounds(&self) -> BTreeMap<PathKey, [usize; 2]> {
+        let flows = &self.merged.telemetry.directory.flows;
+        let probes = &self.merged.telemetry.batch.probes;
+        let mut probed: BTreeMap<PathKey, [usize; 2]> = BTreeMap::new();
+        for row in 0..probes.len() {
+            let Some(flow) = flows.get(probes.flow[row] as usize) else { continue };
+            let rounds = probed.entry(PathKey::of(flow)).or_default();
+            let is_answered = probes.delay_ns[row] > 0 && probes.lost[row] < probes.sent[row];
+            rounds[usize::from(probes.loaded[row])] += usize::from(is_answered);
+        }
+        probed
     }
 
     /// Has dumps of a Flight Recorder, and states of RAS, compared with others of the same job that were made later: a job of

@@ -143,44 +143,134 @@ fn is_open(dumps: &Dumps, timeout: &WatchdogTimeout) -> bool {
 
 /// What a rank recorded, and whether nothing can be relied on that it says: something is open in it of which is not told what.
 fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) -> (RankDump, bool) {
-    let sees_starts =
-        file.entries.iter().any(|one| one.started_ns.is_some() || one.state == FlightState::Started);
+    let status = file.status.iter();
     let mut dump = RankDump {
         rank: file.rank,
         is_whole: file.is_whole,
         counts_all: file.counts_all,
         of_gloo: file.of_gloo,
+        status: status.map(|one| (row_of[one.group], (one.enqueued, one.completed))).collect(),
         ..RankDump::default()
     };
-    let mut is_unsure = false;
-    for status in &file.status {
-        dump.status.insert(row_of[status.group], (status.enqueued, status.completed));
-    }
-    // Sends and receives of one batch share a number, and only the batch has a state.
-    let mut batches: BTreeMap<(usize, u64), Vec<&FlightEntry>> = BTreeMap::new();
-    let mut others: Vec<&FlightEntry> = Vec::new();
-    for entry in &file.entries {
-        match (entry.point_to_point && !entry.coalesced).then_some(entry.sequence) {
-            Some(number) => batches.entry((entry.group, number)).or_default().push(entry),
-            None => others.push(entry),
+    let entries = SortedEntries::of(file);
+    let (peers, unsure_peers) = entries.of_peers(file, row_of, groups);
+    let (collectives, unsure_collectives) = entries.of_collectives(row_of);
+    dump.operations = peers;
+    dump.operations.extend(collectives);
+    (dump, unsure_peers || unsure_collectives)
+}
+
+/// Entries of a dump by group and number of their operation.
+type ByNumber<T> = BTreeMap<(usize, u64), T>;
+
+/// Entries of a dump: sends and receives with their batches, and all others.
+struct SortedEntries<'a> {
+    /// Whether the rank's recorder sees operations begin.
+    sees_starts: bool,
+    /// Sends and receives: those of one batch share a number, and only the batch has a state.
+    batches: ByNumber<Vec<&'a FlightEntry>>,
+    others: Vec<&'a FlightEntry>,
+    /// The entry that stands for a batch of sends and receives.
+    of_batch: ByNumber<&'a FlightEntry>,
+    /// That of a batch of collectives.
+    of_number: ByNumber<&'a FlightEntry>,
+}
+
+impl<'a> SortedEntries<'a> {
+    fn of(file: &'a FlightRecorderDump) -> Self {
+        let sees_starts =
+            file.entries.iter().any(|one| one.started_ns.is_some() || one.state == FlightState::Started);
+        let mut batches: ByNumber<Vec<&FlightEntry>> = BTreeMap::new();
+        let mut others: Vec<&FlightEntry> = Vec::new();
+        for entry in &file.entries {
+            match (entry.point_to_point && !entry.coalesced).then_some(entry.sequence) {
+                Some(number) => batches.entry((entry.group, number)).or_default().push(entry),
+                None => others.push(entry),
+            }
         }
+        let (mut of_batch, mut of_number) = (BTreeMap::new(), BTreeMap::new());
+        for entry in others.iter().filter(|entry| entry.coalesced) {
+            match entry.batch.filter(|number| batches.contains_key(&(entry.group, *number))) {
+                Some(number) => of_batch.insert((entry.group, number), *entry),
+                None => of_number.insert((entry.group, entry.sequence), *entry),
+            };
+        }
+        Self { sees_starts, batches, others, of_batch, of_number }
     }
-    let mut of_batch: BTreeMap<(usize, u64), &FlightEntry> = BTreeMap::new();
-    let mut of_number: BTreeMap<(usize, u64), &FlightEntry> = BTreeMap::new();
-    for entry in others.iter().filter(|entry| entry.coalesced) {
-        match entry.batch.filter(|number| batches.contains_key(&(entry.group, *number))) {
-            Some(number) => of_batch.insert((entry.group, number), *entry),
-            None => of_number.insert((entry.group, entry.sequence), *entry),
-        };
+
+    /// Batches of sends and receives, and whether one is open of which is not told with whom.
+    fn of_peers(
+        &self,
+        file: &FlightRecorderDump,
+        row_of: &[usize],
+        groups: &[DumpedGroup],
+    ) -> (Vec<DumpedOperation>, bool) {
+        let (mut operations, mut is_unsure) = (Vec::new(), false);
+        for ((group, number), entries) in &self.batches {
+            let ranks = &groups[row_of[*group]].ranks;
+            let peer = |entry: &&FlightEntry| {
+                let peer = entry.peer?;
+                Some((*ranks.get(peer.other as usize)?, peer.sends))
+            };
+            let peers: BTreeSet<(u32, bool)> = entries.iter().filter_map(peer).collect();
+            let is_told = entries.iter().all(|entry| peer(entry).is_some());
+            let Some(&first) = entries.iter().min_by_key(|entry| entry.record) else { continue };
+            let stated = self.of_batch.get(&(*group, *number)).copied();
+            let mut operation =
+                self.operation(first, stated.unwrap_or(first), Work::Peers(peers), row_of[*group]);
+            // Of a batch that has ended no record may be left but those of its parts, which never change.
+            let ended =
+                file.status.iter().find(|status| status.group == *group).and_then(|status| status.completed);
+            operation.completed |=
+                entries.len() > 1 && stated.is_none() && ended.is_some_and(|ended| ended >= *number);
+            is_unsure |= !is_told && !operation.completed;
+            operations.push(operation);
+        }
+        (operations, is_unsure)
     }
-    let made = |entry: &FlightEntry, stated: &FlightEntry, work: Work| {
+
+    /// Collectives, and whether a batch is open of which is not told what.
+    fn of_collectives(&self, row_of: &[usize]) -> (Vec<DumpedOperation>, bool) {
+        let (mut operations, mut is_unsure) = (Vec::new(), false);
+        let single = self.others.iter().filter(|entry| !entry.coalesced);
+        let parts: BTreeSet<(usize, u64)> = single.map(|entry| (entry.group, entry.sequence)).collect();
+        for &entry in &self.others {
+            let key = (entry.group, entry.sequence);
+            let is_batch = entry.coalesced
+                && (parts.contains(&key)
+                    || entry.batch.is_some_and(|number| self.of_batch.contains_key(&(entry.group, number))));
+            if is_batch {
+                continue;
+            }
+            // Nothing is left of its parts: it has a number of collectives and may be a batch of sends and receives.
+            if entry.coalesced {
+                is_unsure |= entry.state != FlightState::Completed;
+                continue;
+            }
+            // NCCL returns at once from a call without elements.
+            let whole = WHOLE.contains(&entry.kind.as_str()) && (!entry.empty || entry.kind == "barrier");
+            let work = if whole { Work::Whole } else { Work::Partial };
+            let stated = self.of_number.get(&key).copied().unwrap_or(entry);
+            operations.push(self.operation(entry, stated, work, row_of[entry.group]));
+        }
+        (operations, is_unsure)
+    }
+
+    /// The operation of an entry, with the state that `stated` has.
+    fn operation(
+        &self,
+        entry: &FlightEntry,
+        stated: &FlightEntry,
+        work: Work,
+        group: usize,
+    ) -> DumpedOperation {
         let started = match stated.state {
             FlightState::Started | FlightState::Completed => Some(true),
-            FlightState::Scheduled => sees_starts.then_some(false),
+            FlightState::Scheduled => self.sees_starts.then_some(false),
         };
         let last = [Some(entry.created_ns), stated.started_ns, stated.completed_ns];
         DumpedOperation {
-            group: row_of[entry.group],
+            group,
             sequence: entry.sequence,
             record: entry.record,
             work,
@@ -197,45 +287,5 @@ fn dump_of(file: &FlightRecorderDump, row_of: &[usize], groups: &[DumpedGroup]) 
             timeout_ns: stated.timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
             frame: entry.frame.clone(),
         }
-    };
-    for ((group, number), entries) in &batches {
-        let ranks = &groups[row_of[*group]].ranks;
-        let peer = |entry: &&FlightEntry| {
-            let peer = entry.peer?;
-            Some((*ranks.get(peer.other as usize)?, peer.sends))
-        };
-        let peers: BTreeSet<(u32, bool)> = entries.iter().filter_map(peer).collect();
-        let is_told = entries.iter().all(|entry| peer(entry).is_some());
-        let Some(&first) = entries.iter().min_by_key(|entry| entry.record) else { continue };
-        let stated = of_batch.get(&(*group, *number)).copied();
-        let mut operation = made(first, stated.unwrap_or(first), Work::Peers(peers));
-        // Of a batch that has ended no record may be left but those of its parts, which never change.
-        let ended =
-            file.status.iter().find(|status| status.group == *group).and_then(|status| status.completed);
-        operation.completed |=
-            entries.len() > 1 && stated.is_none() && ended.is_some_and(|ended| ended >= *number);
-        is_unsure |= !is_told && !operation.completed;
-        dump.operations.push(operation);
     }
-    let parts: BTreeSet<(usize, u64)> =
-        others.iter().filter(|entry| !entry.coalesced).map(|entry| (entry.group, entry.sequence)).collect();
-    for entry in others {
-        let key = (entry.group, entry.sequence);
-        let is_batch = entry.coalesced
-            && (parts.contains(&key)
-                || entry.batch.is_some_and(|number| of_batch.contains_key(&(entry.group, number))));
-        if is_batch {
-            continue;
-        }
-        // Nothing is left of its parts: it has a number of collectives and may be a batch of sends and receives.
-        if entry.coalesced {
-            is_unsure |= entry.state != FlightState::Completed;
-            continue;
-        }
-        // NCCL returns at once from a call without elements.
-        let whole = WHOLE.contains(&entry.kind.as_str()) && (!entry.empty || entry.kind == "barrier");
-        let stated = of_number.get(&key).copied().unwrap_or(entry);
-        dump.operations.push(made(entry, stated, if whole { Work::Whole } else { Work::Partial }));
-    }
-    (dump, is_unsure)
 }

@@ -103,29 +103,9 @@ pub(crate) fn of_ends(
     job: &str,
 ) -> (Vec<Finding>, Vec<String>) {
     let roots = Roots::of(events);
-    let mut ends: BTreeMap<Component, End> = BTreeMap::new();
     let chains = last_chains(events, logs);
     let has_timeouts = logs.iter().any(|(_, log)| !log.timeouts.is_empty());
-    for (said, code) in &roots.told {
-        let (file, event) = said;
-        let is_signal = *code < 0 && !SENT.contains(&-code);
-        // Each host has a root cause of its own: beside others a status may be what a victim ends with, and so is the signal with
-        // which a watchdog ends its process. An exception of the same rank tells more.
-        let has_none = event.rank.is_none_or(|rank| !chains.contains_key(&rank));
-        let is_told = has_none && roots.told.len() == 1 && !(*code == -ABORT && has_timeouts);
-        if !is_signal && !is_told {
-            continue;
-        }
-        let how = match code {
-            code if *code < 0 => format!("signal {}{}", -code, signal_name(-code)),
-            code => format!("status {code}"),
-        };
-        let Some(component) = who.process_of(event, job) else { continue };
-        let said = vec![ended(how, file, event.line)];
-        // Victims end with a status of 1, too, and by signals that are sent.
-        let is_own = is_signal || *code > OF_ANY_EXCEPTION;
-        ends.insert(component, End { said, is_own, is_signal: *code < 0 });
-    }
+    let mut ends = roots.ends(&chains, has_timeouts, who, job);
     let by_signal = ends.values().any(|end| end.is_own && end.is_signal);
     let has_closed = has_closed(&chains, events);
     for (rank, chain) in &chains {
@@ -154,15 +134,7 @@ pub(crate) fn of_ends(
         ends.retain(|_, end| end.is_own);
     }
     if ends.len() > TOLD_MOST {
-        let names: Vec<&str> = ends.keys().take(TOLD_MOST).map(Component::name).collect();
-        let first = ends.values().next().and_then(|end| end.said.first());
-        let first = first.map_or(String::new(), Evidence::words);
-        let note = format!(
-            "{} processes ended by themselves: {}, …; one {first}: see the program first",
-            ends.len(),
-            names.join(", ")
-        );
-        return (Vec::new(), vec![note]);
+        return (Vec::new(), vec![too_many(&ends)]);
     }
     let is_alone = ends.len() == 1;
     (ends.into_iter().map(|(component, end)| told(component, end, is_alone)).collect(), Vec::new())
@@ -190,6 +162,18 @@ pub fn of_victims(logs: &[(String, ClusterLog)]) -> Option<Finding> {
                  is told, at what the launcher says, and at the kernel's logs of their hosts"
             .into(),
     })
+}
+
+/// The note on more processes that ended by themselves than are told one by one.
+fn too_many(ends: &BTreeMap<Component, End>) -> String {
+    let names: Vec<&str> = ends.keys().take(TOLD_MOST).map(Component::name).collect();
+    let first = ends.values().next().and_then(|end| end.said.first());
+    let first = first.map_or(String::new(), Evidence::words);
+    format!(
+        "{} processes ended by themselves: {}, …; one {first}: see the program first",
+        ends.len(),
+        names.join(", ")
+    )
 }
 
 /// The end of a process, with the line that says so.
@@ -227,6 +211,37 @@ impl<'a> Roots<'a> {
             })
             .collect();
         Self { told }
+    }
+
+    /// The ends of these processes, as far as they are no victims.
+    fn ends(
+        &self,
+        chains: &BTreeMap<u32, Vec<Excepted<'_>>>,
+        has_timeouts: bool,
+        who: &Who<'_>,
+        job: &str,
+    ) -> BTreeMap<Component, End> {
+        let mut ends: BTreeMap<Component, End> = BTreeMap::new();
+        for ((file, event), code) in &self.told {
+            let is_signal = *code < 0 && !SENT.contains(&-code);
+            // Each host has a root cause of its own: beside others a status may be what a victim ends with, and so is the signal
+            // with which a watchdog ends its process. An exception of the same rank tells more.
+            let has_none = event.rank.is_none_or(|rank| !chains.contains_key(&rank));
+            let is_told = has_none && self.told.len() == 1 && !(*code == -ABORT && has_timeouts);
+            if !is_signal && !is_told {
+                continue;
+            }
+            let how = match code {
+                code if *code < 0 => format!("signal {}{}", -code, signal_name(-code)),
+                code => format!("status {code}"),
+            };
+            let Some(component) = who.process_of(event, job) else { continue };
+            let said = vec![ended(how, file, event.line)];
+            // Victims end with a status of 1, too, and by signals that are sent.
+            let is_own = is_signal || *code > OF_ANY_EXCEPTION;
+            ends.insert(component, End { said, is_own, is_signal: *code < 0 });
+        }
+        ends
     }
 
     /// Whether one of them is this rank.

@@ -252,27 +252,8 @@ pub(crate) fn judge_devices(
     until_ns: u64,
 ) -> (Vec<Finding>, Vec<String>) {
     let now_ns = now_ns(events, until_ns);
-    type Reasons = BTreeMap<&'static str, (f64, Evidence)>;
     let mut told: BTreeMap<Component, Reasons> = BTreeMap::new();
-    let with_gpu: BTreeSet<String> = (events.iter())
-        .filter(|(_, event)| match &event.what {
-            // Links of GPUs fail with their switch, and what is then to be done with the GPUs (154) follows.
-            LogSays::Kernel(KernelEvent::Xid { number, harmless: false, .. }) if *number != 154 => {
-                xid_meaning(*number).is_some_and(|xid| xid != Xid::NvLink && xid.hardware() > 0.5)
-            }
-            _ => false,
-        })
-        .map(|(_, event)| who.host_of(event))
-        .collect();
-    // A start of the host resets its switches.
-    let mut boots: BTreeMap<String, u64> = BTreeMap::new();
-    for (_, event) in events.iter().filter(|(_, event)| event.what == LogSays::Kernel(KernelEvent::Boot)) {
-        let last = boots.entry(who.host_of(event)).or_default();
-        *last = event.time_ns.unwrap_or(0).max(*last);
-    }
-    let is_of_this_start = |event: &LogEvent, host: &str| {
-        event.time_ns.is_none_or(|time| boots.get(host).is_none_or(|boot| time >= *boot))
-    };
+    let switches = NvSwitches::of(events, who);
     for &(file, event) in events {
         let host = who.host_of(event);
         let recent = event.time_ns.is_none_or(|time| time.saturating_add(RECENT_NS) >= now_ns);
@@ -298,41 +279,82 @@ pub(crate) fn judge_devices(
                 (component, "PCIe", if *fatal { 0.7 } else { LITTLE })
             }
             LogSays::Kernel(KernelEvent::MachineCheck) => (Component::Host(host), "machine check", 0.8),
-            // What a GPU does that fails shows at the switch that it is on.
-            LogSays::Kernel(KernelEvent::SwitchXid { fatal: true, .. })
-                if !with_gpu.contains(&host) && is_of_this_start(event, &host) =>
-            {
+            LogSays::Kernel(KernelEvent::SwitchXid { fatal: true, .. }) if switches.fail(event, &host) => {
                 (Component::Host(host), "NVSwitch", 0.85)
             }
             _ => continue,
         };
         told.entry(component).or_default().entry(reason).or_insert((confidence, quoted((file, event))));
     }
-    let one = |(component, reasons): (Component, Reasons)| {
-        let doubt: f64 = reasons.values().map(|(confidence, _)| 1.0 - confidence).product();
-        let (faults, advice) = match &component {
-            Component::Nic(_) => (
-                vec![FaultKind::Down, FaultKind::Slow],
-                "see its counters and its firmware; reset it, then replace it",
-            ),
-            Component::Gpu(_) => {
-                (vec![FaultKind::GpuError], "reset the GPU; seat or replace it if it comes again")
-            }
-            _ if reasons.contains_key("NVSwitch") => (
-                vec![FaultKind::Crash, FaultKind::Down],
-                "an NVSwitch of the host failed: drain it and reset GPUs and switches together; replace the board if it comes again",
-            ),
-            _ => (
-                vec![FaultKind::Crash],
-                "see the log of the baseboard controller; test memory and PCIe of the host",
-            ),
-        };
-        let said = reasons.into_values().map(|(_, said)| said).collect();
-        let mut one = finding(component, 1.0 - doubt, faults, said);
-        one.advice = advice.into();
-        one
+    let findings = told.into_iter().map(|(component, reasons)| of_device(component, reasons));
+    (findings.collect(), of_switches(events, who).into_iter().collect())
+}
+
+/// Why a device is said to fail: confidence and line by reason.
+type Reasons = BTreeMap<&'static str, (f64, Evidence)>;
+
+/// The finding of a device that fails.
+fn of_device(component: Component, reasons: Reasons) -> Finding {
+    let doubt: f64 = reasons.values().map(|(confidence, _)| 1.0 - confidence).product();
+    let (faults, advice) = match &component {
+        Component::Nic(_) => (
+            vec![FaultKind::Down, FaultKind::Slow],
+            "see its counters and its firmware; reset it, then replace it",
+        ),
+        Component::Gpu(_) => {
+            (vec![FaultKind::GpuError], "reset the GPU; seat or replace it if it comes again")
+        }
+        _ if reasons.contains_key("NVSwitch") => (
+            vec![FaultKind::Crash, FaultKind::Down],
+            "an NVSwitch of the host failed: drain it and reset GPUs and switches together; replace the board if it comes again",
+        ),
+        _ => (
+            vec![FaultKind::Crash],
+            "see the log of the baseboard controller; test memory and PCIe of the host",
+        ),
     };
-    (told.into_iter().map(one).collect(), of_switches(events, who).into_iter().collect())
+    let said = reasons.into_values().map(|(_, said)| said).collect();
+    let mut one = finding(component, 1.0 - doubt, faults, said);
+    one.advice = advice.into();
+    one
+}
+
+/// When errors of NVNvSwitches are their own.
+struct NvSwitches {
+    /// Hosts of which a GPU fails by itself.
+    with_gpu: BTreeSet<String>,
+    /// Last start of each host, in nanoseconds.
+    boots: BTreeMap<String, u64>,
+}
+
+impl NvSwitches {
+    fn of(events: &[Said<'_>], who: &Who<'_>) -> Self {
+        let with_gpu: BTreeSet<String> = (events.iter())
+            .filter(|(_, event)| match &event.what {
+                // Links of GPUs fail with their switch, and what is then to be done with the GPUs (154) follows.
+                LogSays::Kernel(KernelEvent::Xid { number, harmless: false, .. }) if *number != 154 => {
+                    xid_meaning(*number).is_some_and(|xid| xid != Xid::NvLink && xid.hardware() > 0.5)
+                }
+                _ => false,
+            })
+            .map(|(_, event)| who.host_of(event))
+            .collect();
+        let mut boots: BTreeMap<String, u64> = BTreeMap::new();
+        let starts = events.iter().filter(|(_, event)| event.what == LogSays::Kernel(KernelEvent::Boot));
+        for (_, event) in starts {
+            let last = boots.entry(who.host_of(event)).or_default();
+            *last = event.time_ns.unwrap_or(0).max(*last);
+        }
+        Self { with_gpu, boots }
+    }
+
+    /// Whether an error of a host's switch shows that the switch failed: a GPU that fails shows at the switch that it is on, and
+    /// a start of the host resets its switches.
+    fn fail(&self, event: &LogEvent, host: &str) -> bool {
+        let is_of_this_start =
+            event.time_ns.is_none_or(|time| self.boots.get(host).is_none_or(|boot| time >= *boot));
+        !self.with_gpu.contains(host) && is_of_this_start
+    }
 }
 
 /// The end of logs and records, in nanoseconds: at least two seconds, so that times before it have a place.
@@ -341,7 +363,7 @@ fn now_ns(events: &[Said<'_>], until_ns: u64) -> u64 {
     last_ns.unwrap_or(0).max(until_ns).max(2_000_000_000)
 }
 
-/// Errors of NVSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.
+/// Errors of NVNvSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.
 fn of_switches(events: &[Said<'_>], who: &Who<'_>) -> Option<String> {
     let mut hosts: BTreeMap<String, (usize, BTreeSet<u32>)> = BTreeMap::new();
     for (_, event) in events {
@@ -357,7 +379,8 @@ fn of_switches(events: &[Said<'_>], who: &Who<'_>) -> Option<String> {
     };
     let told: Vec<String> = hosts.iter().take(8).map(one).collect();
     let more = if hosts.len() > told.len() { ", …" } else { "" };
-    (!told.is_empty()).then(|| format!("errors of NVSwitches that are not fatal: {}{more}", told.join("; ")))
+    (!told.is_empty())
+        .then(|| format!("errors of NVNvSwitches that are not fatal: {}{more}", told.join("; ")))
 }
 
 /// Hosts that lines name, for [`Finding`]s and counters alike.

@@ -109,59 +109,16 @@ impl Replay {
     /// # Errors
     /// [`ReplayError`] for a time that is none, and where more hosts fail than there are.
     pub fn of(events: &[FaultEvent], hosts: u32) -> Result<Self, ReplayError> {
-        let wrong = |index: usize, problem: String| ReplayError { index, problem };
-        let mut open: BTreeMap<Key<'_>, VecDeque<usize>> = BTreeMap::new();
-        let mut episodes: Vec<Episode> = Vec::new();
-        let mut faulty: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut lasted: BTreeMap<&str, (u32, Vec<f64>)> = BTreeMap::new();
-        let mut out = vec![(0.0, 0)];
-        let mut last = 0.0;
         if let Some(index) = events.iter().position(|event| !event.day.is_finite() || event.day < 0.0) {
-            return Err(wrong(index, format!("day {} is no time; write days from 0 up", events[index].day)));
+            let problem = format!("day {} is no time; write days from 0 up", events[index].day);
+            return Err(ReplayError { index, problem });
         }
         let Fitted { rows, carried, repeated, unordered } = fitted(events);
-        for (index, at, begins) in rows {
-            let FaultEvent { host, class, description, .. } = &events[index];
-            let day = &at;
-            last = *day;
-            let key = (host.as_str(), class.as_str(), description.as_str());
-            let of_class = lasted.entry(class).or_default();
-            let of_host = faulty.entry(host).or_insert(0);
-            // What began before the history has its begin with the row of its end.
-            let is_carried = !events[index].begins;
-            if begins {
-                let next = seen.len() as u32;
-                let host = *seen.entry(host.as_str()).or_insert(next);
-                of_class.0 += u32::from(!is_carried);
-                *of_host += 1;
-                open.entry(key).or_default().push_back(episodes.len());
-                episodes.push(Episode { event: index, host, from_day: *day, until_day: None });
-            } else {
-                let Some(begun) = open.get_mut(&key).and_then(VecDeque::pop_front) else {
-                    return Err(wrong(
-                        index,
-                        format!("{class} ({description}) of host {host} ends and did not begin"),
-                    ));
-                };
-                episodes[begun].until_day = Some(*day);
-                if episodes[begun].event != index {
-                    of_class.1.push(day - episodes[begun].from_day);
-                }
-                *of_host -= 1;
-            }
-            if *of_host == 0 {
-                faulty.remove(host.as_str());
-            }
-            let count = faulty.len() as u32;
-            if seen.len() as u64 > u64::from(hosts) {
-                return Err(wrong(index, format!("has more than the {hosts} hosts of the cluster")));
-            }
-            match out.last_mut() {
-                Some(step) if step.0 == *day => step.1 = count,
-                _ => out.push((*day, count)),
-            }
+        let mut history = FaultHistory::default();
+        for (index, day, begins) in rows {
+            history.take(index, &events[index], (day, begins), hosts)?;
         }
+        let FaultHistory { open, episodes, seen, lasted, mut out, last, .. } = history;
         let faults = lasted.values().map(|(count, _)| count).sum();
         let mut classes: Vec<ClassFaults> = lasted
             .into_iter()
@@ -204,6 +161,86 @@ impl Replay {
     /// Chance that of `active + spares` hosts like these more than `spares` are out (binomial).
     pub fn run_out(&self, active: u32, spares: u32) -> f64 {
         binomial_above(active + spares, 1.0 - self.availability, spares)
+    }
+}
+
+/// A history up to one of its events.
+struct FaultHistory<'a> {
+    /// Rows of the episodes of each fault that have not ended.
+    open: BTreeMap<Key<'a>, VecDeque<usize>>,
+    episodes: Vec<Episode>,
+    /// How many faults hosts have that are out.
+    faulty: BTreeMap<&'a str, u32>,
+    /// Numbers of all hosts that had a fault.
+    seen: BTreeMap<&'a str, u32>,
+    /// By class, how many faults began and how many days those lasted that ended.
+    lasted: BTreeMap<&'a str, (u32, Vec<f64>)>,
+    /// Days at which the number of hosts out changed, and to how many.
+    out: Vec<(f64, u32)>,
+    /// Day of the last event.
+    last: f64,
+}
+
+impl Default for FaultHistory<'_> {
+    fn default() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            episodes: Vec::new(),
+            faulty: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            lasted: BTreeMap::new(),
+            out: vec![(0.0, 0)],
+            last: 0.0,
+        }
+    }
+}
+
+impl<'a> FaultHistory<'a> {
+    /// Takes the begin or end of a fault in, as it is fitted: event `index` of those of a cluster of `hosts` hosts.
+    fn take(
+        &mut self,
+        index: usize,
+        event: &'a FaultEvent,
+        (day, begins): (f64, bool),
+        hosts: u32,
+    ) -> Result<(), ReplayError> {
+        let wrong = |problem: String| ReplayError { index, problem };
+        let FaultEvent { host, class, description, .. } = event;
+        self.last = day;
+        let key = (host.as_str(), class.as_str(), description.as_str());
+        let of_class = self.lasted.entry(class).or_default();
+        let of_host = self.faulty.entry(host).or_insert(0);
+        // What began before the history has its begin with the row of its end.
+        let is_carried = !event.begins;
+        if begins {
+            let next = self.seen.len() as u32;
+            let host = *self.seen.entry(host.as_str()).or_insert(next);
+            of_class.0 += u32::from(!is_carried);
+            *of_host += 1;
+            self.open.entry(key).or_default().push_back(self.episodes.len());
+            self.episodes.push(Episode { event: index, host, from_day: day, until_day: None });
+        } else {
+            let Some(begun) = self.open.get_mut(&key).and_then(VecDeque::pop_front) else {
+                return Err(wrong(format!("{class} ({description}) of host {host} ends and did not begin")));
+            };
+            self.episodes[begun].until_day = Some(day);
+            if self.episodes[begun].event != index {
+                of_class.1.push(day - self.episodes[begun].from_day);
+            }
+            *of_host -= 1;
+        }
+        if *of_host == 0 {
+            self.faulty.remove(host.as_str());
+        }
+        let count = self.faulty.len() as u32;
+        if self.seen.len() as u64 > u64::from(hosts) {
+            return Err(wrong(format!("has more than the {hosts} hosts of the cluster")));
+        }
+        match self.out.last_mut() {
+            Some(step) if step.0 == day => step.1 = count,
+            _ => self.out.push((day, count)),
+        }
+        Ok(())
     }
 }
 
