@@ -7,6 +7,8 @@ use railtwin_records::seen::{
 };
 use railtwin_records::{Evidence, FaultKind, Finding, Seen, Syndrome};
 
+use super::device_words;
+
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
 
@@ -38,6 +40,7 @@ pub fn of_finding(finding: &Finding) -> String {
         Syndrome::Counter => {
             return xid
                 .or(link)
+                .or_else(|| device_words::of_port(finding))
                 .or_else(|| wrong(finding))
                 .or_else(|| of_fault(finding))
                 .unwrap_or(known.into());

@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    cluster_log, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table,
-    ras_text, steps, tcp_info, xpu_timer,
+    cluster_log, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json, port_counters,
+    probe_table, ras_text, steps, tcp_info, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.
@@ -255,7 +255,8 @@ fn counters(text: &str) -> Option<Format> {
     }
     let known = |line: &str| {
         let (path, _) = ethtool::name_and_value(line)?;
-        nic_counters::counter_of(path.rsplit('/').next()?)
+        let name = path.rsplit('/').next()?;
+        (nic_counters::counter_of(name).is_some() || port_counters::is_named(name)).then_some(())
     };
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.any(|line| known(line).is_some()).then_some(Format::CounterListing)

@@ -151,6 +151,7 @@ impl Merger {
         let mut times = Times::Kernels;
         let mut notes = Vec::new();
         let mut partial = BTreeSet::new();
+        let mut ports = Vec::new();
         for (_, snapshot) in &merged.xpu_timer {
             builder.absorb(&snapshot.directory(), &railtwin_records::Batch::default());
         }
@@ -161,9 +162,11 @@ impl Merger {
             }
             notes.extend(part.notes);
             partial.extend(part.partial);
+            ports.extend(part.ports);
         }
         let (directory, batch) = builder.finish();
-        merged.telemetry = Telemetry { directory, batch, times, notes, partial, ..Telemetry::default() };
+        merged.telemetry =
+            Telemetry { directory, batch, times, notes, partial, ports, ..Telemetry::default() };
         merged
     }
 }

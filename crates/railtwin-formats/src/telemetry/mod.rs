@@ -68,6 +68,7 @@ mod perftest;
 mod perftest_hosts;
 mod perftest_json;
 mod pickle;
+mod port_counters;
 mod probe_columns;
 mod probe_table;
 mod process_end;
@@ -118,6 +119,7 @@ use note::texts;
 pub use pair_probe::{PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
 pub use perftest_json::parse_perftest_json;
+pub use port_counters::{PortReading, port_class, port_counters_of};
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use ras::{IN_PROGRESS, RasCommunicator, RasMissingRank, RasRank, RasSnapshot, RasStatus, UNTOLD_ERROR};
@@ -150,6 +152,8 @@ pub struct Telemetry {
     pub directory: Directory,
     /// The records.
     pub batch: Batch,
+    /// Counters of ports by the names of their drivers.
+    pub ports: Vec<PortReading>,
     /// What times of operations are worth.
     pub times: Times,
     /// Notes on what was left out and why.
@@ -161,6 +165,11 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
+    /// Ports with counters by the names of their drivers.
+    fn named_ports(&self) -> usize {
+        self.ports.iter().map(|reading| &reading.port).collect::<BTreeSet<_>>().len()
+    }
+
     /// The host of a rank by its row; none where no file told it.
     pub fn host(&self, rank: u32) -> Option<&str> {
         let info = self.directory.ranks.get(rank as usize)?;
@@ -334,8 +343,8 @@ impl Imported {
             ),
             Content::Counters(telemetry) => format!(
                 "{} readings of {} entities",
-                telemetry.batch.counters.len(),
-                telemetry.directory.entities.len()
+                telemetry.batch.counters.len().max(telemetry.ports.len()),
+                telemetry.directory.entities.len().max(telemetry.named_ports())
             ),
             Content::Ras(snapshot) => {
                 let missing: usize =

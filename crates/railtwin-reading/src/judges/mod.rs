@@ -2,6 +2,8 @@
 //!
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
+mod losses;
+mod ports;
 mod unexplained;
 
 use std::ops::Deref;
@@ -117,7 +119,7 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 20] = [
+pub const JUDGES: [Judge; 22] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
     of_files("cuda-errors", |rows| logs::judge_processes(&rows.events, &rows.who, rows.job).into()),
@@ -125,6 +127,8 @@ pub const JUDGES: [Judge; 20] = [
         logs::judge_ends(&rows.events, &rows.merged.logs, &rows.who, rows.job).into()
     }),
     of_files("devices", |rows| logs::judge_devices(&rows.events, &rows.who, rows.batch.until_ns).into()),
+    of_files("ports", ports::judge),
+    of_files("losses", losses::judge),
     Judge { name: "wiring", scope: Scope::Job, names: NamesOf::Neighbors, judge: wiring },
     of_job("dumps", dumps),
     of_job("watchdog", watchdog),
