@@ -38,7 +38,10 @@ pub fn of_finding(finding: &Finding) -> String {
     let (xid, link) = (xid(finding), link(finding));
     let told = match finding.syndrome {
         Syndrome::Counter => {
-            return xid
+            return device_words::of_log(finding)
+                .or_else(|| device_words::of_clock(finding))
+                .or_else(|| device_words::of_table(finding))
+                .or(xid)
                 .or(link)
                 .or_else(|| device_words::of_port(finding))
                 .or_else(|| wrong(finding))

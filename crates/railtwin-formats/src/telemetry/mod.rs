@@ -21,6 +21,7 @@
 //! | folders copied from `/sys/class` | [`decode_sysfs`] |
 //! | `rdma statistic show` | [`parse_rdma_statistic`] |
 //! | neighbors of ports by lldpd, JSON and keys | [`parse_lldp`] |
+//! | tables about devices: `nvidia-smi topo -m`, `iblinkinfo`, SONiC's PFC watchdog and others | [`DeviceTable`] |
 //! | Megatron trace | [`megatron_trace`], from a table |
 //!
 //! ```
@@ -43,12 +44,15 @@ mod cluster_log;
 mod dcgm;
 mod decoded;
 mod detect;
+mod device_tables;
 mod ethtool;
 mod flight_recorder;
 mod flight_records;
 pub(crate) mod input;
 mod inspector;
 mod json;
+mod kernel_devices;
+mod kernel_event;
 mod kernel_log;
 mod kineto;
 mod lldp;
@@ -95,13 +99,17 @@ pub use cluster_log::{ClusterLog, LogEvent, LogSays, parse_cluster_log};
 pub use dcgm::parse_dcgm;
 use decoded::Decoded;
 pub use detect::{Format, detect_format};
+pub use device_tables::{
+    DeviceTable, GpuTopology, IbLink, IbPort, Path, PfcPauses, PfcQueue, PfcTables, parse_device_table,
+};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
 pub use flight_recorder::{
     FlightEntry, FlightGroup, FlightPeer, FlightRecorderDump, FlightState, FlightStatus,
 };
 pub use flight_records::telemetry_of_flight_recorder;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
-pub use kernel_log::{KernelEvent, pci_address};
+pub use kernel_devices::is_gpu_driver;
+pub use kernel_event::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use lldp::{LldpNeighbors, parse_lldp};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
@@ -236,6 +244,8 @@ pub enum Content {
     XpuTimer(XpuTimerSnapshot),
     /// Which port hears which.
     Neighbors(Vec<NeighborInfo>),
+    /// A table about devices.
+    Devices(DeviceTable),
 }
 
 /// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
@@ -255,7 +265,8 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
-             ethtool -S, rdma statistic, neighbors of lldpcli, MLPerf logs, \
+             ethtool -S, rdma statistic, neighbors of lldpcli, nvidia-smi topo -m, iblinkinfo, ibnetdiscover, SONiC's show \
+             pfcwd stats, MLPerf logs, \
              CSV or JSON lines with times of steps (step_s, step_time_ms), and listings of counters",
         ));
     };
@@ -283,6 +294,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::RdmaStatistic => parse_rdma_statistic(source_name, bytes, hints)?.into(),
         Format::CounterListing => parse_counter_listing(source_name, bytes, hints)?.into(),
         Format::Lldp => parse_lldp(source_name, bytes, hints)?.into(),
+        Format::DeviceTable => Content::Devices(parse_device_table(source_name, bytes, hints)?).into(),
         Format::SysfsTree => {
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
@@ -374,6 +386,7 @@ impl Imported {
                 let ports: BTreeSet<&str> = neighbors.iter().map(|info| info.port.as_str()).collect();
                 format!("neighbors of {} ports", ports.len())
             }
+            Content::Devices(table) => table.held(),
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())
             }

@@ -5,7 +5,7 @@ use railtwin_formats::telemetry::{PortReading, port_class};
 use railtwin_records::seen::{CounterSeen, PortClass};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
-use super::{Judgement, RowsView};
+use super::view::{Judgement, RowsView};
 
 /// Recoveries from loss since the start below which nothing is said. A restart of a peer or a new route costs each queue
 /// pair one recovery; a NIC has some hundred at a time, so tens of such events stay below it.

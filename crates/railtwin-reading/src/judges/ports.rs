@@ -6,7 +6,7 @@ use railtwin_formats::telemetry::{PortReading, port_class};
 use railtwin_records::seen::{CounterSeen, PortClass};
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
 
-use super::{Judgement, RowsView};
+use super::view::{Judgement, RowsView};
 
 /// Least ports with a counter before they have a median; of fewer nothing is expected to grow.
 const PEERS: usize = 3;

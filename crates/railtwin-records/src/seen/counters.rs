@@ -65,6 +65,7 @@ seen! {
     SendersTimedOut { nic: String, senders: usize } [""]
         format!("share of the {senders} NICs that send to {nic} and time out");
     Clock { gpu: String } ["MHz"] format!("clock of {gpu}, beside the median of all GPUs");
+    ClockReasons { gpu: String, reasons: String } [""] format!("clock of {gpu} held down by {reasons} (bits)");
     Temperature { gpu: String } ["°C"] format!("temperature of {gpu}");
     LinkUp { port: String } [""] format!("link of the port at {port} up");
     FarLinkUp { port: String } [""] format!("link up at the far end of {port}");

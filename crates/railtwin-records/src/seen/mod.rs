@@ -3,6 +3,7 @@
 //! One file per source of evidence. [`seen!`] declares a kind once: its fields, its unit and its sentence. JSON takes the
 //! kind and the fields from the same declaration.
 mod counters;
+mod devices;
 mod dumps;
 mod logs;
 mod operations;
@@ -17,6 +18,7 @@ use std::fmt;
 use serde::Serialize;
 
 pub use counters::{CounterSeen, Period, TransportSide};
+pub use devices::DeviceSeen;
 pub use dumps::{DumpSeen, DumpedCall, RankState, group_name};
 pub use logs::LogSeen;
 pub use operations::{MessageSeen, OperationSeen, RankPlace};
@@ -100,6 +102,8 @@ pub enum Seen {
     Neighbor(NeighborSeen),
     /// Flags of xpu_timer.
     XpuTimer(XpuTimerSeen),
+    /// Tables about devices.
+    Device(DeviceSeen),
 }
 
 /// Calls a method of the family that a [`Seen`] holds.
@@ -118,6 +122,7 @@ macro_rules! each {
             Seen::Test($family) => $call,
             Seen::Neighbor($family) => $call,
             Seen::XpuTimer($family) => $call,
+            Seen::Device($family) => $call,
         }
     };
 }
@@ -138,6 +143,7 @@ impl Seen {
             Self::Test(_) => TestSeen::TABLE,
             Self::Neighbor(_) => NeighborSeen::TABLE,
             Self::XpuTimer(_) => XpuTimerSeen::TABLE,
+            Self::Device(_) => DeviceSeen::TABLE,
         }
     }
 
@@ -259,7 +265,7 @@ macro_rules! into_seen {
 into_seen! {
     CounterSeen => Counter, ProbeSeen => Probe, OperationSeen => Operation, MessageSeen => Message,
     ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, RasSeen => Ras, TestSeen => Test,
-    NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer,
+    NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer, DeviceSeen => Device,
 }
 
 /// The first names of a list; `more` says what stands for the others.
