@@ -5,6 +5,7 @@ use railtwin_formats::telemetry::{DeviceTable, GpuTopology, IbLink, IbPort, Path
 use railtwin_records::seen::DeviceSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, SourceLine};
 
+use super::device_states;
 use super::kernel_devices::finding;
 use super::view::{Judgement, RowsView};
 
@@ -34,6 +35,10 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
                 judged.notes.extend(polling(links));
             }
             DeviceTable::Pfc(found) => switches.entry(&found.switch).or_default().push((file, found)),
+            DeviceTable::Ports(host, ports) => {
+                judged.findings.extend(device_states::ports(file, host, ports))
+            }
+            DeviceTable::Gpus(host, gpus) => judged.findings.extend(device_states::gpus(file, host, gpus)),
             _ => {}
         }
     }

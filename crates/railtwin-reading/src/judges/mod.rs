@@ -3,6 +3,7 @@
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
 mod clocks;
+mod device_states;
 mod device_tables;
 mod kernel_devices;
 mod losses;

@@ -3,4 +3,5 @@ mod clocks;
 mod kernel_logs;
 mod kit;
 mod port_counters;
+mod states;
 mod tables;

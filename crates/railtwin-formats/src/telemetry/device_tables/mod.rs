@@ -2,14 +2,20 @@
 //!
 //! * `topology`: `nvidia-smi topo -m`.
 //! * `ib_links`: `iblinkinfo`, `ibnetdiscover`.
+//! * `ports`: `ibstat`, `mlxlink`.
+//! * `gpus`: `nvidia-smi -q`, `nvidia-smi nvlink`.
 //! * `pfc`: SONiC's `show pfcwd stats` and `show pfc counters`.
 
+mod gpus;
 mod ib_links;
 mod pfc;
+mod ports;
 mod topology;
 
+pub use gpus::{GpuStatus, GpuTrouble};
 pub use ib_links::{IbLink, IbPort};
 pub use pfc::{PfcPauses, PfcQueue, PfcTables};
+pub use ports::PortStatus;
 pub use topology::{GpuTopology, Path};
 
 use super::names::host_and_nic_of_name;
@@ -29,6 +35,10 @@ pub enum DeviceTable {
     Links(Vec<IbLink>),
     /// Queues and pauses of a switch.
     Pfc(PfcTables),
+    /// Ports of a host.
+    Ports(String, Vec<PortStatus>),
+    /// GPUs of a host.
+    Gpus(String, Vec<GpuStatus>),
 }
 
 impl DeviceTable {
@@ -38,6 +48,8 @@ impl DeviceTable {
             Self::Topology(found) => {
                 format!("paths between {} GPUs and {} NICs", found.gpus.len(), found.nics.len())
             }
+            Self::Ports(_, ports) => format!("{} ports", ports.len()),
+            Self::Gpus(_, gpus) => format!("{} GPUs", gpus.len()),
             Self::Links(links) => format!("{} links", links.len()),
             Self::Pfc(found) => {
                 format!("{} queues, {} counters of pauses", found.queues.len(), found.pauses.len())
@@ -48,7 +60,11 @@ impl DeviceTable {
 
 /// Whether a text is such a table.
 pub(crate) fn is_table(text: &str) -> bool {
-    topology::is_topology(text) || ib_links::is_links(text) || pfc::is_pfc(text)
+    topology::is_topology(text)
+        || ib_links::is_links(text)
+        || pfc::is_pfc(text)
+        || ports::is_ports(text)
+        || gpus::is_gpus(text)
 }
 
 /// Reads a table of any of these tools. The host comes from the hints or from the file name (`topo_HOST.txt`).
@@ -68,6 +84,11 @@ pub fn parse_device_table(
         topology::read(&text, host()).map(DeviceTable::Topology)
     } else if pfc::is_pfc(&text) {
         pfc::read(&text, host()).map(DeviceTable::Pfc)
+    } else if ports::is_ports(&text) {
+        let nic = hints.nic.clone().or_else(|| host_and_nic_of_name(source_name).1);
+        ports::read(&text, nic.as_deref().unwrap_or("nic")).map(|ports| DeviceTable::Ports(host(), ports))
+    } else if gpus::is_gpus(&text) {
+        gpus::read(&text).map(|gpus| DeviceTable::Gpus(host(), gpus))
     } else {
         ib_links::read(&text).map(DeviceTable::Links)
     };
@@ -107,7 +128,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            text in "(GPU[0-9]|NIC[0-9]|\t| |X|SYS|PXB|NV12|\n|CA: |Switch: |==\\(|\\)==>|4X|1X|Active/|LinkUp|\\[|\\]|\"|Could be |vendid=|S-00|# |lid |4xEDR|QUEUE|STORM DETECTED/RESTORED|Ethernet4:3|stormed|[0-9]/[0-9]|Port Tx|PFC0|----|[0-9]{1,4}){0,60}",
+            text in "(GPU[0-9]|NIC[0-9]|\t| |X|SYS|PXB|NV12|\n|CA: |Switch: |==\\(|\\)==>|4X|1X|Active/|LinkUp|\\[|\\]|\"|Could be |vendid=|S-00|# |lid |4xEDR|QUEUE|STORM DETECTED/RESTORED|Ethernet4:3|stormed|[0-9]/[0-9]|Port Tx|PFC0|CA 'mlx5_0'|Port 1:|State: |Rate: |Operational Info|Physical state|Status Opcode : 2|NVSMI LOG|GPU 0: x \\(UUID: |GPU 00000000:1B:00.0|Pending : Yes|Link 0: |<inactive>|----|[0-9]{1,4}){0,60}",
         ) {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
                 let _ = is_table(&String::from_utf8_lossy(bytes));
