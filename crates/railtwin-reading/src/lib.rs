@@ -13,6 +13,7 @@ mod archive;
 mod beside;
 pub mod between;
 pub mod compute;
+mod device_words;
 mod dump_folders;
 pub mod durations;
 pub mod error;

@@ -1,5 +1,5 @@
 //! One big batch as a stream of windows in order of time, as a controller received it or would have received it.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_records::{Batch, NOT_YET, Observation};
 
@@ -59,6 +59,9 @@ pub fn windows(batch: &Batch, ranks: usize) -> Vec<Batch> {
     events.extend((0..batch.counters.len()).map(|row| (batch.counters.time_ns[row], Of::Counters, row)));
     events.extend((0..batch.probes.len()).map(|row| (batch.probes.time_ns[row], Of::Probes, row)));
     events.sort_unstable();
+    if operations.is_empty() && messages.is_empty() && probes_are_none(batch) {
+        return rounds(batch, &events);
+    }
     let rows = (events.len() / WINDOWS).max(2 * ranks).max(1);
     let mut cut = Vec::new();
     let mut rest = &events[..];
@@ -68,6 +71,37 @@ pub fn windows(batch: &Batch, ranks: usize) -> Vec<Batch> {
         let (now, later) = rest.split_at(rest.partition_point(|event| event.0 <= time));
         cut.push(window(batch, now, time));
         rest = later;
+    }
+    cut
+}
+
+const fn probes_are_none(batch: &Batch) -> bool {
+    batch.probes.time_ns.is_empty()
+}
+
+/// Longest time in nanoseconds from the first to the last reading of one round: counters are read every ten seconds or
+/// so, and files of one round have times that differ by how long it takes to write them.
+const ROUND_NS: u64 = 10_000_000_000;
+
+/// Cuts readings of counters into rounds, in each of which a counter of an entity stands once: peers are compared only when
+/// all of them were read.
+fn rounds(batch: &Batch, events: &[(u64, Of, usize)]) -> Vec<Batch> {
+    let counters = &batch.counters;
+    let mut cut = Vec::new();
+    let (mut from, mut seen) = (0, BTreeSet::new());
+    for (at, &(time_ns, _, row)) in events.iter().enumerate() {
+        let key = (counters.entity[row], counters.counter[row]);
+        let is_same_time = at > from && events[at - 1].0 == time_ns;
+        let is_over = seen.contains(&key) || time_ns.saturating_sub(events[from].0) > ROUND_NS;
+        if is_over && !is_same_time && at > from {
+            cut.push(window(batch, &events[from..at], events[at - 1].0));
+            from = at;
+            seen.clear();
+        }
+        seen.insert(key);
+    }
+    if let Some(last) = events.last() {
+        cut.push(window(batch, &events[from..], last.0));
     }
     cut
 }
@@ -119,6 +153,18 @@ mod tests {
         // Operation 2 of the communicator ends at 110 + 500.
         let with = parts.iter().find(|part| !part.messages.is_empty()).expect("the message is there");
         assert!(with.operations.end_ns.contains(&610));
+    }
+
+    #[test]
+    fn readings_of_one_round_stand_together() {
+        let mut batch = Batch::default();
+        for round in 1..=3_u64 {
+            for entity in 0..5_u32 {
+                batch.counters.push(round * 60_000_000_000 + u64::from(entity), entity, Counter::Drops, 1.0);
+            }
+        }
+        let parts: Vec<usize> = windows(&batch, 0).iter().map(|part| part.counters.len()).collect();
+        assert_eq!(parts, [5, 5, 5]);
     }
 
     #[test]

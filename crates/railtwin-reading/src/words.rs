@@ -7,6 +7,8 @@ use railtwin_records::seen::{
 };
 use railtwin_records::{Evidence, FaultKind, Finding, Seen, Syndrome};
 
+use super::device_words;
+
 /// Shares from which nothing comes back.
 const NOTHING: f64 = 0.995;
 
@@ -39,8 +41,12 @@ pub fn of_finding(finding: &Finding) -> String {
     let (xid, link) = (xid(finding), link(finding));
     let told = match finding.syndrome {
         Syndrome::Counter => {
-            return xid
+            return device_words::of_log(finding)
+                .or_else(|| device_words::of_clock(finding))
+                .or_else(|| device_words::of_table(finding))
+                .or(xid)
                 .or(link)
+                .or_else(|| device_words::of_port(finding))
                 .or_else(|| wrong(finding))
                 .or_else(|| of_fault(finding))
                 .unwrap_or(known.into());

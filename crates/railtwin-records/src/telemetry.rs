@@ -109,6 +109,8 @@ pub enum Counter {
     /// Packets that a port of a switch sent marked, because they queued there (ECN; SAI's
     /// `SAI_PORT_STAT_ECN_MARKED_PACKETS`).
     EcnMarks,
+    /// Reasons for which a GPU's clock is held down, as bits of NVML's `nvmlClocksEventReasons`; a gauge.
+    ClockReasons,
 }
 
 /// One reading of one counter.
@@ -219,7 +221,7 @@ impl Batch {
 
 impl Counter {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::OutOfSequence,
         Self::AckTimeouts,
         Self::LinkDowns,
@@ -242,6 +244,7 @@ impl Counter {
         Self::DataWaitNs,
         Self::StorageWaitNs,
         Self::EcnMarks,
+        Self::ClockReasons,
     ];
 
     /// The name in tables.
@@ -269,6 +272,7 @@ impl Counter {
             Self::DataWaitNs => "data_wait_ns",
             Self::StorageWaitNs => "storage_wait_ns",
             Self::EcnMarks => "ecn_marks",
+            Self::ClockReasons => "clock_reasons",
         }
     }
 }

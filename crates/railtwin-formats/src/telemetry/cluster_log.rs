@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::alarm::{self, Alarm, AlarmLevel};
 use super::collective_check::{self, CollectiveCheck};
 use super::hccl_log::{self, HcclEvent};
-use super::kernel_log::{self, KernelEvent, pci_address};
+use super::kernel_event::{KernelEvent, pci_address};
+use super::kernel_log;
 use super::log_time::{self, LogTime};
-use super::names::file_name;
+use super::names::{file_name, reading_of_name};
 use super::nccl_log::{self, NcclEvent};
 use super::process_end::{self, Ended, Ends};
 use super::rank_report::{self, RankReport};
@@ -417,7 +418,10 @@ impl Reading {
         }
         let lost = line.contains("NVRM: fallen off the bus").then(|| self.lost_gpu.take()).flatten();
         let (before, what) = match lost {
-            Some(bus) => (log_time::before(line), KernelEvent::Xid { bus, number: 79, harmless: false }),
+            Some(bus) => (
+                log_time::before(line),
+                KernelEvent::Xid { bus, number: 79, harmless: false, fatal_link: None, after: None },
+            ),
             None => match kernel_log::read(line) {
                 Some(read) => read,
                 None => return,
@@ -559,7 +563,7 @@ fn host_of(source_name: &str) -> Option<String> {
         "attempt",
     ];
     let of = |name: &str| {
-        let parts: Vec<&str> = name
+        let parts: Vec<&str> = behind_dmesg(name)
             .split(['_', '.'])
             .filter(|part| !part.is_empty() && !KINDS.contains(&part.to_ascii_lowercase().as_str()))
             .collect();
@@ -575,6 +579,16 @@ fn host_of(source_name: &str) -> Option<String> {
     let file = file_name(source_name);
     let folder = source_name.strip_suffix(file).map(|rest| file_name(rest.trim_end_matches(['/', '\\'])));
     of(file).or_else(|| folder.and_then(of))
+}
+
+/// The part of a name behind `dmesg_`, which is that of a host and nothing else: `12-slow-link_dmesg_node12.txt`; else all of it.
+fn behind_dmesg(name: &str) -> &str {
+    let Some((_, rest)) = name.rsplit_once("dmesg_") else { return name };
+    let word = rest.split(['_', '.']).next().unwrap_or(rest);
+    let has = |is: fn(&char) -> bool| word.chars().any(|letter| is(&letter));
+    let is_host =
+        has(char::is_ascii_alphabetic) && has(char::is_ascii_digit) && reading_of_name(word).is_none();
+    if is_host { rest } else { name }
 }
 
 /// Whether a name is that of ranks or of a job: `rank3`, `slurm-123`, `job-7`.
@@ -662,7 +676,13 @@ mod tests {
             let log = read(name, text, 0);
             assert_eq!(log.events.len(), 1, "{name}");
             assert_eq!(log.events[0].host.as_deref(), Some("node017"), "{name}");
-            let xid = KernelEvent::Xid { bus: "0000:b3:00".into(), number: 79, harmless: false };
+            let xid = KernelEvent::Xid {
+                bus: "0000:b3:00".into(),
+                number: 79,
+                harmless: false,
+                fatal_link: None,
+                after: None,
+            };
             assert_eq!(log.events[0].what, LogSays::Kernel(xid));
         }
         for name in ["logs/dmesg.txt", "rank3.log", "slurm-123.out"] {

@@ -34,6 +34,9 @@ const NAMES: &[(&str, Counter, f64, Join)] = &[
     ("dcgm_sm_clock", Counter::GpuClockMhz, 1.0, Join::Largest),
     ("DCGM_FI_DEV_SM_CLOCK", Counter::GpuClockMhz, 1.0, Join::Largest),
     ("DCGM_FI_DEV_SM_CLOCK_HERTZ", Counter::GpuClockMhz, 1e-6, Join::Largest),
+    ("dcgm_clock_throttle_reasons", Counter::ClockReasons, 1.0, Join::Largest),
+    ("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", Counter::ClockReasons, 1.0, Join::Largest),
+    ("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", Counter::ClockReasons, 1.0, Join::Largest),
     ("dcgm_gpu_temp", Counter::GpuTemperature, 1.0, Join::Largest),
     ("DCGM_FI_DEV_GPU_TEMP", Counter::GpuTemperature, 1.0, Join::Largest),
     ("DCGM_FI_DEV_GPU_TEMP_CELSIUS", Counter::GpuTemperature, 1.0, Join::Largest),
@@ -127,6 +130,19 @@ fn unknown_value(value: f64) -> bool {
     !value.is_finite() || value >= BLANK_64 || BLANK_32.contains(&value) || BLANK_FLOAT.contains(&value)
 }
 
+/// Labels of clock events with their bits in NVML's masks.
+const EVENTS: [(&str, f64); 9] = [
+    ("gpu_idle", 1.0),
+    ("clocks_setting", 2.0),
+    ("power_cap", 4.0),
+    ("hw_slowdown", 8.0),
+    ("sync_boost", 16.0),
+    ("sw_thermal", 32.0),
+    ("hw_thermal", 64.0),
+    ("hw_power_brake", 128.0),
+    ("display_clocks", 256.0),
+];
+
 type Reading = (Counter, f64, Join, f64);
 
 fn reading(source_name: &str, sample: &PrometheusSample) -> Result<Option<Reading>, FormatError> {
@@ -137,6 +153,12 @@ fn reading(source_name: &str, sample: &PrometheusSample) -> Result<Option<Readin
             .parse()
             .map_err(|_| sample.error(source_name, "label xid", xid, "write the code of an Xid"))?;
         return Ok(Some((Counter::Xid, 1.0, Join::Largest, f64::from(code))));
+    }
+    if sample.name == "DCGM_EXP_CLOCK_EVENTS_COUNT" {
+        // Events by reason, lately: the reason stands in a label.
+        let reason = sample.label("clock_event").filter(|_| sample.value > 0.0);
+        let bit = reason.and_then(|reason| EVENTS.iter().find(|(name, _)| *name == reason));
+        return Ok(bit.map(|(_, bit)| (Counter::ClockReasons, 1.0, Join::Sum, *bit)));
     }
     let found = NAMES.iter().find(|(name, ..)| *name == sample.name);
     Ok(found.map(|&(_, counter, unit, join)| (counter, unit, join, sample.value)))

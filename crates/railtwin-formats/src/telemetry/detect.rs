@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    cluster_log, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json, probe_table,
-    ras_text, steps, tcp_info, xpu_timer,
+    cluster_log, device_tables, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json,
+    port_counters, probe_table, ras_text, steps, tcp_info, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.
@@ -63,6 +63,8 @@ pub enum Format {
     SysfsTree,
     /// Neighbors of ports as lldpd tells them.
     Lldp,
+    /// A table about devices, such as `nvidia-smi topo -m`.
+    DeviceTable,
     /// A Parquet file: a Megatron trace, if its columns say so.
     Parquet,
 }
@@ -103,6 +105,7 @@ impl Format {
             Self::CounterListing => "counter listing",
             Self::SysfsTree => "sysfs tree",
             Self::Lldp => "LLDP neighbors",
+            Self::DeviceTable => "table of devices",
             Self::Parquet => "Parquet",
         }
     }
@@ -199,6 +202,9 @@ fn lines(text: &str) -> Option<Format> {
     if ras_text::is_ras(text) {
         return Some(Format::NcclRas);
     }
+    if device_tables::is_table(text) {
+        return Some(Format::DeviceTable);
+    }
     if text.lines().any(perftest::is_of_perftest) {
         return Some(Format::Perftest);
     }
@@ -255,7 +261,8 @@ fn counters(text: &str) -> Option<Format> {
     }
     let known = |line: &str| {
         let (path, _) = ethtool::name_and_value(line)?;
-        nic_counters::counter_of(path.rsplit('/').next()?)
+        let name = path.rsplit('/').next()?;
+        (nic_counters::counter_of(name).is_some() || port_counters::is_named(name)).then_some(())
     };
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.any(|line| known(line).is_some()).then_some(Format::CounterListing)

@@ -4,101 +4,12 @@
 //! (PCI:0000:c4:00.0): 24007, Fatal, …`), `drivers/net/ethernet/mellanox/mlx5` and what other drivers of NICs have in common,
 //! `drivers/pci/pcie/aer.c`, `mm/oom_kill.c`, `net/sched/sch_generic.c`, `arch/x86/kernel/cpu/mce` and `drivers/edac`.
 
+use super::kernel_devices;
+use super::kernel_event::{KernelEvent, pci_address};
 use super::log_time::{Before, before};
 
-/// What a line of a kernel says.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum KernelEvent {
-    /// The kernel began: what stood before it is of an earlier start.
-    Boot,
-    /// A driver took a network device: its link comes up anew.
-    DriverStarted {
-        /// Its address on the PCI bus.
-        bus: String,
-    },
-    /// The name of a network device, or of its RDMA device.
-    Named {
-        /// Its address on the PCI bus.
-        bus: String,
-        /// The name.
-        name: String,
-    },
-    /// An error of a GPU that NVIDIA's driver numbers.
-    Xid {
-        /// The GPU's address on the PCI bus.
-        bus: String,
-        /// Its number.
-        number: u32,
-        /// Whether the line says that there is nothing to do: an event of NVLink 5 that is not fatal, or that no recovery is
-        /// asked for any more.
-        harmless: bool,
-    },
-    /// An error of an NVSwitch that NVIDIA's driver numbers.
-    SwitchXid {
-        /// The switch's address on the PCI bus.
-        bus: String,
-        /// Its number.
-        number: u32,
-        /// Whether the driver holds it for fatal: programs on its GPUs end, and the switch must be reset.
-        fatal: bool,
-    },
-    /// The link of a network device went up or down.
-    Link {
-        /// Its address on the PCI bus, where it is told.
-        bus: Option<String>,
-        /// Its name, where it is told.
-        name: Option<String>,
-        /// Whether it is up.
-        up: bool,
-    },
-    /// A network device that does not work any more: a queue that does not move, firmware that stopped.
-    Nic {
-        /// Its address on the PCI bus, where it is told.
-        bus: Option<String>,
-        /// Its name, where it is told.
-        name: Option<String>,
-        /// Whether its firmware says so; else only a queue that does not move.
-        firmware: bool,
-    },
-    /// An error of PCIe that was not corrected.
-    Pcie {
-        /// Address of the device.
-        bus: String,
-        /// Its driver, where that is told.
-        driver: Option<String>,
-        /// Whether the link cannot be relied on any more.
-        fatal: bool,
-    },
-    /// A process was killed for want of memory.
-    OutOfMemory {
-        /// Its name.
-        process: String,
-    },
-    /// The processor or memory reports an error that it could not correct.
-    MachineCheck,
-}
-
-/// An address on the PCI bus as `0000:bb:00`, from `0000:bb:00.0`, `bb:00.0` or `PCI:0000:bb:00`; none where it is none. The
-/// second port of a NIC is function 1 of its device and keeps it: `0000:bb:00.1`.
-pub fn pci_address(text: &str) -> Option<String> {
-    let text = text.trim_start_matches("PCI:").trim_start_matches("0x").to_ascii_lowercase();
-    let (text, function) = text.split_once('.').unwrap_or((text.as_str(), "0"));
-    let function = function.parse::<u8>().ok().filter(|function| *function < 8)?;
-    let parts: Vec<&str> = text.split(':').collect();
-    let (domain, bus, device) = match parts[..] {
-        [domain, bus, device] => (domain, bus, device),
-        [bus, device] => ("0", bus, device),
-        _ => return None,
-    };
-    let hex = |text: &str| u32::from_str_radix(text, 16).ok().filter(|_| text.len() <= 8);
-    let (domain, bus, device) = (hex(domain)?, hex(bus)?, hex(device)?);
-    let function = if function > 0 { format!(".{function}") } else { String::new() };
-    (bus < 256 && device < 32).then(|| format!("{domain:04x}:{bus:02x}:{device:02x}{function}"))
-}
-
 /// Words that make a line worth a look.
-const SIGNS: [&str; 15] = [
+const SIGNS: [&str; 22] = [
     "NVRM: ",
     "mlx5_",
     "NETDEV WATCHDOG",
@@ -114,6 +25,13 @@ const SIGNS: [&str; 15] = [
     "nvidia-nvswitch",
     "ink is ",
     "link down",
+    "available PCIe bandwidth",
+    "during GPU init",
+    ": probe ",
+    "Initialized ",
+    "register mr",
+    "REG_MR",
+    "CREATE_MKEY",
 ];
 
 /// Whether a line may be one of a kernel that tells something.
@@ -125,6 +43,9 @@ pub(crate) fn has_sign(line: &str) -> bool {
 pub(crate) fn read(line: &str) -> Option<(Before<'_>, KernelEvent)> {
     if !has_sign(line) {
         return None;
+    }
+    if let Some((head, event)) = kernel_devices::read(line) {
+        return Some((before(head), event));
     }
     let at = SIGNS.iter().filter_map(|sign| line.find(sign)).min()?;
     let (head, text) = line.split_at(at);
@@ -169,13 +90,19 @@ fn nvidia(text: &str) -> Option<KernelEvent> {
         let digits: String =
             rest.trim_start_matches([':', ' ']).chars().take_while(char::is_ascii_digit).collect();
         let number = digits.parse().ok()?;
-        return Some(KernelEvent::Xid { bus, number, harmless: is_harmless(number, rest) });
+        return Some(KernelEvent::Xid {
+            bus,
+            number,
+            harmless: is_harmless(number, rest),
+            fatal_link: fatal_link(number, rest),
+            after: cause_of(number, rest),
+        });
     }
     // Without a number: the same as Xid 79. The other words stand on lines of their own.
     let rest = text.strip_prefix("NVRM: GPU at ")?;
     rest.contains("has fallen off the bus").then_some(())?;
     let bus = pci_address(rest.split(' ').next()?)?;
-    Some(KernelEvent::Xid { bus, number: 79, harmless: false })
+    Some(KernelEvent::Xid { bus, number: 79, harmless: false, fatal_link: None, after: None })
 }
 
 /// Whether what an Xid says behind its number is that nothing is to be done: `149, NETIR_LINK_EVT Nonfatal XC0 …`, `154, GPU
@@ -186,6 +113,21 @@ fn is_harmless(number: u32, said: &str) -> bool {
         154 => said.split(" to ").last().is_some_and(|action| action.contains("(None)")),
         _ => false,
     }
+}
+
+/// The NVLink of a fatal event: `149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x…`.
+fn fatal_link(number: u32, said: &str) -> Option<u32> {
+    let mut words = said.split_whitespace();
+    (matches!(number, 144..=150) && words.any(|word| word == "Fatal")).then_some(())?;
+    words.find(|word| *word == "Link")?;
+    words.next()?.parse().ok()
+}
+
+/// The Xid that a line names as the cause: `45, pid=7, name=python3, Ch 00000001 caused by previous Xid 149`.
+fn cause_of(number: u32, said: &str) -> Option<u32> {
+    let (_, rest) = said.split_once("caused by previous Xid ").filter(|_| number == 45)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
 }
 
 fn memory(text: &str) -> Option<KernelEvent> {
@@ -376,15 +318,33 @@ mod tests {
         for (line, wanted) in [
             (
                 "[ 1843.3] NVRM: Xid (PCI:0000:bb:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-                Some(KernelEvent::Xid { bus: bus("0000:bb:00"), number: 79, harmless: false }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0000:bb:00"),
+                    number: 79,
+                    harmless: false,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             (
                 "Nov 24 12:00:00 h kernel: NVRM: Xid (PCI:0009:01:00): 31, pid=77, name=python, Ch 00000008, MMU Fault",
-                Some(KernelEvent::Xid { bus: bus("0009:01:00"), number: 31, harmless: false }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0009:01:00"),
+                    number: 31,
+                    harmless: false,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             (
                 "[   49.261458] NVRM: GPU at 0000:01:00.0 has fallen off the bus.",
-                Some(KernelEvent::Xid { bus: bus("0000:01:00"), number: 79, harmless: false }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0000:01:00"),
+                    number: 79,
+                    harmless: false,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             ("[32710.060490] mlx5_core 0000:01:00.0 enp1s0f0: Link up", link("0000:01:00", "enp1s0f0", true)),
             ("h: mlx5_core 0000:29:00.0 ens1np0: Link down", link("0000:29:00", "ens1np0", false)),
@@ -426,19 +386,43 @@ mod tests {
             ),
             (
                 "[9.1] NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 01 (0x004505c6 0x00000000)",
-                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 149, harmless: false }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0008:06:00"),
+                    number: 149,
+                    harmless: false,
+                    fatal_link: Some(1),
+                    after: None,
+                }),
             ),
             (
                 "[9.1] NVRM: Xid (PCI:0008:06:00): 149, NETIR_LINK_EVT Nonfatal XC0 i0 Link 01 (0x004505c6 0x00000000)",
-                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 149, harmless: true }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0008:06:00"),
+                    number: 149,
+                    harmless: true,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             (
                 "[9.1] NVRM: Xid (PCI:0008:06:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
-                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 154, harmless: false }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0008:06:00"),
+                    number: 154,
+                    harmless: false,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             (
                 "[9.1] NVRM: Xid (PCI:0008:06:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)",
-                Some(KernelEvent::Xid { bus: bus("0008:06:00"), number: 154, harmless: true }),
+                Some(KernelEvent::Xid {
+                    bus: bus("0008:06:00"),
+                    number: 154,
+                    harmless: true,
+                    fatal_link: None,
+                    after: None,
+                }),
             ),
             (
                 "2025-10-20T12:30:01+0000 node031 kernel: nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 24007, Fatal, Link 36 sourcetrack \

@@ -8,9 +8,9 @@ use super::builder::Builder;
 use super::pair_probe::{name_addresses, pairs_of_perftest, telemetry_of_pairs};
 use super::skipped::Skipped;
 use super::{
-    ClusterLog, ComputeTime, Content, FlightRecorderDump, Format, Imported, InspectorDump, KinetoTrace,
-    NcclTest, Note, PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times, XpuTimerSnapshot,
-    telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
+    ClusterLog, ComputeTime, Content, DeviceTable, FlightRecorderDump, Format, Imported, InspectorDump,
+    KinetoTrace, NcclTest, Note, PairProbe, PerftestRun, RasSnapshot, StepSeries, Telemetry, Times,
+    XpuTimerSnapshot, telemetry_of_flight_recorder, telemetry_of_inspector, telemetry_of_kineto,
 };
 
 /// What one file was and what is to be known of it.
@@ -55,6 +55,8 @@ pub struct Merged {
     pub flight_files: Vec<String>,
     /// Ranks of whose dump of a Flight Recorder the last operations may be wrong: how far they have come is not known.
     pub unsure: BTreeSet<u32>,
+    /// Tables about devices, with the file of each.
+    pub devices: Vec<(String, DeviceTable)>,
     /// What each file was.
     pub files: Vec<FileNotes>,
 }
@@ -101,6 +103,7 @@ impl Merger {
             Content::Perftest(runs) => self.merged.perftest.push((source, runs)),
             Content::Pairs(pairs) => self.merged.pairs.extend(pairs),
             Content::XpuTimer(snapshot) => self.merged.xpu_timer.push((source, snapshot)),
+            Content::Devices(table) => self.merged.devices.push((source, table)),
             Content::Neighbors(neighbors) => {
                 let directory = Directory { neighbors, ..Directory::default() };
                 self.telemetry.push(Telemetry { directory, ..Telemetry::default() });
@@ -151,6 +154,7 @@ impl Merger {
         let mut times = Times::Kernels;
         let mut notes = Vec::new();
         let mut partial = BTreeSet::new();
+        let mut ports = Vec::new();
         for (_, snapshot) in &merged.xpu_timer {
             builder.absorb(&snapshot.directory(), &railtwin_records::Batch::default());
         }
@@ -161,9 +165,11 @@ impl Merger {
             }
             notes.extend(part.notes);
             partial.extend(part.partial);
+            ports.extend(part.ports);
         }
         let (directory, batch) = builder.finish();
-        merged.telemetry = Telemetry { directory, batch, times, notes, partial, ..Telemetry::default() };
+        merged.telemetry =
+            Telemetry { directory, batch, times, notes, partial, ports, ..Telemetry::default() };
         merged
     }
 }

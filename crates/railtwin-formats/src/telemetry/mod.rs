@@ -21,6 +21,7 @@
 //! | folders copied from `/sys/class` | [`decode_sysfs`] |
 //! | `rdma statistic show` | [`parse_rdma_statistic`] |
 //! | neighbors of ports by lldpd, JSON and keys | [`parse_lldp`] |
+//! | tables about devices: `nvidia-smi topo -m`, `iblinkinfo`, SONiC's PFC watchdog and others | [`DeviceTable`] |
 //! | Megatron trace | [`megatron_trace`], from a table |
 //!
 //! ```
@@ -44,6 +45,7 @@ mod collective_check;
 mod dcgm;
 mod decoded;
 mod detect;
+mod device_tables;
 mod ethtool;
 mod flight_entry;
 mod flight_recorder;
@@ -52,6 +54,8 @@ mod hccl_log;
 pub(crate) mod input;
 mod inspector;
 mod json;
+mod kernel_devices;
+mod kernel_event;
 mod kernel_log;
 mod kineto;
 mod lldp;
@@ -73,6 +77,7 @@ mod perftest;
 mod perftest_hosts;
 mod perftest_json;
 mod pickle;
+mod port_counters;
 mod probe_columns;
 mod probe_table;
 mod process_end;
@@ -102,13 +107,18 @@ pub use collective_check::{CalledOperation, CollectiveCheck};
 pub use dcgm::parse_dcgm;
 use decoded::Decoded;
 pub use detect::{Format, detect_format};
+pub use device_tables::{
+    DeviceTable, GpuStatus, GpuTopology, GpuTrouble, IbLink, IbPort, Path, PfcPauses, PfcQueue, PfcTables,
+    PortStatus, parse_device_table,
+};
 pub use ethtool::{parse_counter_listing, parse_ethtool};
 pub use flight_entry::{FlightEntry, FlightPeer, FlightState};
 pub use flight_recorder::{FlightGroup, FlightRecorderDump, FlightStatus};
 pub use flight_records::telemetry_of_flight_recorder;
 pub use hccl_log::HcclEvent;
 pub use inspector::{InspectorDump, InspectorRecord, telemetry_of_inspector};
-pub use kernel_log::{KernelEvent, pci_address};
+pub use kernel_devices::is_gpu_driver;
+pub use kernel_event::{KernelEvent, pci_address};
 pub use kineto::{ComputeTime, KinetoGroup, KinetoTrace, NcclKernel, telemetry_of_kineto};
 pub use lldp::{LldpNeighbors, parse_lldp};
 pub use megatron::{MegatronOperation, MegatronRole, MegatronTrace, megatron_trace};
@@ -127,6 +137,7 @@ use note::texts;
 pub use pair_probe::{PairProbe, ProbeEnd};
 pub use perftest::{PerftestLog, PerftestMeasure, PerftestResult, PerftestRun, PerftestVerb, parse_perftest};
 pub use perftest_json::parse_perftest_json;
+pub use port_counters::{PortReading, port_class, port_counters_of};
 pub use probe_table::parse_probe_table;
 pub use prometheus::{PrometheusSample, PrometheusText, parse_prometheus};
 pub use rank_report::RankReport;
@@ -160,6 +171,8 @@ pub struct Telemetry {
     pub directory: Directory,
     /// The records.
     pub batch: Batch,
+    /// Counters of ports by the names of their drivers.
+    pub ports: Vec<PortReading>,
     /// What times of operations are worth.
     pub times: Times,
     /// Notes on what was left out and why.
@@ -171,6 +184,11 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
+    /// Ports with counters by the names of their drivers.
+    fn named_ports(&self) -> usize {
+        self.ports.iter().map(|reading| &reading.port).collect::<BTreeSet<_>>().len()
+    }
+
     /// The host of a rank by its row; none where no file told it.
     pub fn host(&self, rank: u32) -> Option<&str> {
         let info = self.directory.ranks.get(rank as usize)?;
@@ -237,6 +255,8 @@ pub enum Content {
     XpuTimer(XpuTimerSnapshot),
     /// Which port hears which.
     Neighbors(Vec<NeighborInfo>),
+    /// A table about devices.
+    Devices(DeviceTable),
 }
 
 /// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
@@ -256,7 +276,8 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
-             ethtool -S, rdma statistic, neighbors of lldpcli, MLPerf logs, \
+             ethtool -S, rdma statistic, neighbors of lldpcli, nvidia-smi topo -m, iblinkinfo, ibnetdiscover, SONiC's show \
+             pfcwd stats, MLPerf logs, \
              CSV or JSON lines with times of steps (step_s, step_time_ms), and listings of counters",
         ));
     };
@@ -284,6 +305,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::RdmaStatistic => parse_rdma_statistic(source_name, bytes, hints)?.into(),
         Format::CounterListing => parse_counter_listing(source_name, bytes, hints)?.into(),
         Format::Lldp => parse_lldp(source_name, bytes, hints)?.into(),
+        Format::DeviceTable => Content::Devices(parse_device_table(source_name, bytes, hints)?).into(),
         Format::SysfsTree => {
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
@@ -344,8 +366,8 @@ impl Imported {
             ),
             Content::Counters(telemetry) => format!(
                 "{} readings of {} entities",
-                telemetry.batch.counters.len(),
-                telemetry.directory.entities.len()
+                telemetry.batch.counters.len().max(telemetry.ports.len()),
+                telemetry.directory.entities.len().max(telemetry.named_ports())
             ),
             Content::Ras(snapshot) => {
                 let missing: usize =
@@ -375,6 +397,7 @@ impl Imported {
                 let ports: BTreeSet<&str> = neighbors.iter().map(|info| info.port.as_str()).collect();
                 format!("neighbors of {} ports", ports.len())
             }
+            Content::Devices(table) => table.held(),
             Content::XpuTimer(snapshot) => {
                 format!("{} ranks, {} hung", snapshot.ranks.len(), snapshot.hung().count())
             }

@@ -211,6 +211,34 @@ pub fn reading_of_name(source_name: &str) -> Option<(String, u64)> {
     order.map(|order| (bare, order))
 }
 
+/// Whether a part of a file name is that of a tool or its output, perhaps numbered: `topo`, `12-hw-counters`.
+fn names_a_tool(part: &str) -> bool {
+    const OUTPUTS: [&str; 20] = [
+        "hw",
+        "counters",
+        "topo",
+        "iblinkinfo",
+        "ibnetdiscover",
+        "ibstat",
+        "mlxlink",
+        "gids",
+        "pfcwd",
+        "pfc",
+        "dcgmi",
+        "dcgm",
+        "smi",
+        "nvlink",
+        "sonic",
+        "ethtool",
+        "diag",
+        "health",
+        "sysfs",
+        "statistics",
+    ];
+    let lower = part.to_ascii_lowercase();
+    lower.split('-').any(|word| OUTPUTS.contains(&word))
+}
+
 /// Host and NIC that a file name tells, such as `ethtool_host-3_mlx5_1.txt`: the words that name neither a tool nor
 /// a NIC are the host.
 pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option<String>) {
@@ -248,7 +276,10 @@ pub(crate) fn host_and_nic_of_name(source_name: &str) -> (Option<String>, Option
             at += 1;
         } else if is_nic(part) {
             nic = Some(part.to_owned());
-        } else if !TOOLS.contains(&part.to_ascii_lowercase().as_str()) && reading(part).is_none() {
+        } else if !TOOLS.contains(&part.to_ascii_lowercase().as_str())
+            && reading(part).is_none()
+            && !names_a_tool(part)
+        {
             host.push(part);
         }
     }
@@ -327,6 +358,8 @@ mod tests {
         assert_eq!(told("ethtool_host-3_mlx5_1.txt"), (Some("host-3".into()), Some("mlx5_1".into())));
         assert_eq!(told("d/gpu7.eth2.txt"), (Some("gpu7".into()), Some("eth2".into())));
         assert_eq!(told("rdma_statistic.json"), (None, None));
+        assert_eq!(told("58-hw-counters_node58.txt"), (Some("node58".into()), None));
+        assert_eq!(told("nvidia-smi-topo_gpu-7.txt"), (Some("gpu-7".into()), None));
         assert_eq!(told("node1_t1.txt"), (Some("node1".into()), None));
         assert_eq!(told("after_node1_mlx5_2_1748736002.txt"), (Some("node1".into()), Some("mlx5_2".into())));
     }

@@ -4,7 +4,7 @@
 //! NCCL 2.26 on, and behind whatever a launcher puts before lines. Words differ between versions: completions say `status=12`,
 //! `with error 12` (before 2.19, the oldest without the peer) or `status=IBV_WC_RETRY_EXC_ERR(12)`; plugins print the same words.
 
-use super::kernel_log::pci_address;
+use super::kernel_event::pci_address;
 use super::nccl_setup::{self, NcclSetup};
 
 /// Where a line comes from.

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_records::seen::PortClass;
 use railtwin_records::{Component, Counter};
 
 use super::Note;
 use super::builder::Builder;
 use super::names::host_and_nic_of_name;
+use super::port_counters::{PortReading, fits, is_named, port_class};
 use super::prometheus::PrometheusText;
 use super::skipped::Skipped;
 use super::{Hints, Telemetry, Times};
@@ -30,6 +32,7 @@ const NAMES: &[(&str, Counter, f64, Join)] = &[
     ("rp_cnp_handled", Counter::Cnps, 1.0, Join::Largest),
     ("link_downed", Counter::LinkDowns, 1.0, Join::Largest),
     ("link_down_events_phy", Counter::LinkDowns, 1.0, Join::Largest),
+    ("link_down_events", Counter::LinkDowns, 1.0, Join::Largest),
     ("carrier_down_count", Counter::LinkDowns, 1.0, Join::Largest),
     ("symbol_error", Counter::ReceiveErrors, 1.0, Join::Largest),
     ("port_rcv_errors", Counter::ReceiveErrors, 1.0, Join::Largest),
@@ -77,14 +80,7 @@ const BITS: &[(&str, u32)] = &[
 
 /// Our counter for a foreign name, what one unit is, and how it joins with others.
 pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
-    let fits = |pattern: &str| match pattern.split_once('*') {
-        None => pattern == name,
-        Some((begin, end)) => name
-            .strip_prefix(begin)
-            .and_then(|rest| rest.strip_suffix(end))
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit())),
-    };
-    let found = NAMES.iter().find(|(pattern, ..)| fits(pattern));
+    let found = NAMES.iter().find(|(pattern, ..)| fits(pattern, name));
     found.map(|&(_, counter, unit, join)| (counter, unit, join))
 }
 
@@ -92,6 +88,7 @@ pub(crate) fn counter_of(name: &str) -> Option<(Counter, f64, Join)> {
 #[derive(Default)]
 pub(crate) struct Readings {
     values: BTreeMap<(Component, Counter, u64), f64>,
+    ports: Vec<PortReading>,
     unused: u64,
     notes: Vec<Note>,
     skipped: Skipped,
@@ -112,7 +109,17 @@ impl Readings {
         }
         match counter_of(name) {
             Some((counter, unit, join)) => self.take(nic, counter, value * unit, join, time_ns),
+            None if is_named(name) => {}
             None => self.unused += 1,
+        }
+        self.take_port(nic, name, value, time_ns);
+    }
+
+    /// Keeps a counter of a port by its driver's name.
+    pub(crate) fn take_port(&mut self, port: &Component, name: &str, value: f64, time_ns: u64) {
+        // Counters of single queues are thousands, and add nothing to those of their port.
+        if port_class(name) != Some(PortClass::Traffic) || is_named(name) {
+            self.ports.push(PortReading { port: port.clone(), counter: name.to_owned(), time_ns, value });
         }
     }
 
@@ -163,7 +170,7 @@ impl Readings {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.values.is_empty() && !self.ports.iter().any(|reading| is_named(&reading.counter))
     }
 
     /// The first line that was wrong.
@@ -194,6 +201,7 @@ impl Readings {
             directory,
             batch,
             times: Times::Kernels,
+            ports: self.ports,
             notes,
             skipped: self.skipped,
             ..Telemetry::default()

@@ -3,76 +3,34 @@
 //! A judge looks at a [`RowsView`] of the rows and gives findings and notes. A new one is a function in a file of its own, a line
 //! in [`JUDGES`] and, where it sees something new, a kind in [`railtwin_records::seen`].
 mod causes;
+mod clocks;
 mod collapse;
 mod collectives;
+mod device_states;
+mod device_tables;
 mod hccl;
+mod kernel_devices;
+mod losses;
 mod network;
+mod ports;
 mod rails;
 mod ras_beside;
 mod reported;
 mod setup;
 mod stuck;
 mod unexplained;
-
-use std::ops::Deref;
+mod view;
 
 use railtwin_diagnosis::hang::dumps::findings_of_dumps;
 use railtwin_diagnosis::wiring::wiring_of;
 use railtwin_records::Finding;
 use rayon::prelude::*;
 
-use crate::logs::{Said, Who};
 use crate::names::{self, Names};
 use crate::rows::Rows;
 use crate::{between, compute, durations, failed_tests, flags, logs, ras, slower, streams, tests_between};
 
-/// The rows as judges see them: with all events of logs, and the names behind them.
-pub struct RowsView<'r> {
-    rows: &'r Rows<'r>,
-    /// Events of all logs, with the file of each.
-    pub(crate) events: Vec<Said<'r>>,
-    /// Hosts, GPUs, NICs and ranks behind the addresses and numbers of events.
-    pub(crate) who: Who<'r>,
-}
-
-impl<'r> RowsView<'r> {
-    fn of(rows: &'r Rows<'r>) -> Self {
-        let events = logs::events(&rows.merged.logs);
-        let who = Who::of(&events, &rows.merged.nccl_tests, &rows.as_read);
-        Self { rows, events, who }
-    }
-}
-
-impl<'r> Deref for RowsView<'r> {
-    type Target = Rows<'r>;
-
-    fn deref(&self) -> &Self::Target {
-        self.rows
-    }
-}
-
-/// Findings of a judge, with what a reader should know.
-#[derive(Debug, Default)]
-pub struct Judgement {
-    /// Findings.
-    pub findings: Vec<Finding>,
-    /// Notes.
-    pub notes: Vec<String>,
-    /// Tests that did not come to their end.
-    pub failed_tests: usize,
-}
-
-impl From<(Vec<Finding>, Vec<String>)> for Judgement {
-    fn from((findings, notes): (Vec<Finding>, Vec<String>)) -> Self {
-        Self { findings, notes, failed_tests: 0 }
-    }
-}
-
-impl From<Vec<Finding>> for Judgement {
-    fn from(findings: Vec<Finding>) -> Self {
-        Self { findings, ..Self::default() }
-    }
-}
+pub use view::{Judgement, RowsView};
 
 /// How the findings of a judge stand beside those of others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +90,7 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 29] = [
+pub const JUDGES: [Judge; 34] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
     of_setups("rails", rails::judge),
@@ -148,6 +106,11 @@ pub const JUDGES: [Judge; 29] = [
         logs::judge_ends(&rows.events, &rows.merged.logs, &rows.who, rows.job).into()
     }),
     of_files("devices", |rows| logs::judge_devices(&rows.events, &rows.who, rows.batch.until_ns).into()),
+    of_files("ports", ports::judge),
+    of_files("losses", losses::judge),
+    of_files("kernel-devices", kernel_devices::judge),
+    of_job("clocks", clocks::judge),
+    of_files("device-tables", device_tables::judge),
     Judge { name: "wiring", scope: Scope::Job, names: NamesOf::Neighbors, judge: wiring },
     of_job("dumps", dumps),
     of_job("watchdog", watchdog),

@@ -6,7 +6,7 @@ use railtwin_formats::telemetry::{Alarm, AlarmLevel, LogEvent, LogSays, NcclEven
 use railtwin_records::seen::LogSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, SourceLine, Suspect, Syndrome};
 
-use super::{Judgement, RowsView};
+use super::view::{Judgement, RowsView};
 use crate::logs::Said;
 
 /// Confidence in a process that reports a failure: it may report that of another.

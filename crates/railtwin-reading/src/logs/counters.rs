@@ -82,7 +82,9 @@ pub(super) fn take(
         let host = who.host_of(event);
         let of_this_start = boots.get(&host).is_none_or(|boot| time >= *boot);
         match &event.what {
-            LogSays::Kernel(KernelEvent::Xid { bus, number, harmless }) => {
+            // What is fatal has a judge of its own.
+            LogSays::Kernel(KernelEvent::Xid { fatal_link: Some(_), .. }) => {}
+            LogSays::Kernel(KernelEvent::Xid { bus, number, harmless, .. }) => {
                 let stands = of_this_start || recent(time);
                 let number = if *harmless { Err(*number) } else { Ok(*number) };
                 xids.entry(who.gpu(&host, bus)).or_default().push((time, number, stands));

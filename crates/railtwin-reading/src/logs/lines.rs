@@ -150,7 +150,13 @@ mod tests {
             name: name.map(str::to_owned),
             up,
         };
-        let xid = |bus: &str| KernelEvent::Xid { bus: bus.to_owned(), number: 79, harmless: false };
+        let xid = |bus: &str| KernelEvent::Xid {
+            bus: bus.to_owned(),
+            number: 79,
+            harmless: false,
+            fatal_link: None,
+            after: None,
+        };
         let events = vec![
             event("a", 1, link("0000:9a:00.0", Some("mlx5_0"), true)),
             event("a", 2, link("0000:9a:00.0", None, false)),

@@ -164,7 +164,7 @@ impl<'a> Who<'a> {
     }
 
     /// The GPU at an address.
-    pub(super) fn gpu(&self, host: &str, bus: &str) -> Component {
+    pub(crate) fn gpu(&self, host: &str, bus: &str) -> Component {
         match self.gpus.get(&(host.to_owned(), bus.to_owned())) {
             Some(gpu) => Component::Gpu(format!("{host}/gpu-{gpu}")),
             None => Component::Gpu(format!("{host}/{bus}")),
@@ -172,7 +172,7 @@ impl<'a> Who<'a> {
     }
 
     /// The name of a NIC in its host: that of its RDMA device, else the one of a line, else its address.
-    pub(super) fn nic<'b>(&'b self, host: &str, bus: Option<&'b str>, name: Option<&'b str>) -> &'b str {
+    pub(crate) fn nic<'b>(&'b self, host: &str, bus: Option<&'b str>, name: Option<&'b str>) -> &'b str {
         let of_bus = bus.and_then(|bus| self.nics.get(&(host.to_owned(), bus.to_owned())).copied());
         let of_name = name.and_then(|name| {
             // The same device under its other name.

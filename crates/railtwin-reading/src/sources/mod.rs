@@ -355,9 +355,9 @@ fn place_in(dump: &FlightRecorderDump, seen: &DumpSeen) -> String {
 /// Whether files of a format hold records of a table.
 fn holds(format: Format, table: &str) -> bool {
     use Format::{
-        ClusterLog, CounterListing, Dcgm, Ethtool, FlightRecorder, Kineto, Lldp, MlperfLog, NcclInspector,
-        NcclRas, NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson, ProbeTable,
-        RdmaStatistic, StepsCsv, StepsJson, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
+        ClusterLog, CounterListing, Dcgm, DeviceTable, Ethtool, FlightRecorder, Kineto, Lldp, MlperfLog,
+        NcclInspector, NcclRas, NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson,
+        ProbeTable, RdmaStatistic, StepsCsv, StepsJson, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
     };
     match table {
         "dumps" => format == FlightRecorder,
@@ -366,6 +366,7 @@ fn holds(format: Format, table: &str) -> bool {
         "logs" => matches!(format, ClusterLog | NcclTestsLog),
         "ras" => format == NcclRas,
         "neighbors" => format == Lldp,
+        "devices" => format == DeviceTable,
         "steps" => matches!(format, StepsCsv | StepsJson | MlperfLog | TrainingLog),
         "xpu_timer" => format == XpuTimer,
         "tcp-info" => format == TcpInfo,

@@ -1,6 +1,7 @@
 //! Evidence from counters.
 use serde::Serialize;
 
+use super::ports::PortClass;
 use super::seen;
 
 /// The readings that a count is taken over.
@@ -64,6 +65,7 @@ seen! {
     SendersTimedOut { nic: String, senders: usize } [""]
         format!("share of the {senders} NICs that send to {nic} and time out");
     Clock { gpu: String } ["MHz"] format!("clock of {gpu}, beside the median of all GPUs");
+    ClockReasons { gpu: String, reasons: String } [""] format!("clock of {gpu} held down by {reasons} (bits)");
     Temperature { gpu: String } ["°C"] format!("temperature of {gpu}");
     LinkUp { port: String } [""] format!("link of the port at {port} up");
     FarLinkUp { port: String } [""] format!("link up at the far end of {port}");
@@ -83,6 +85,10 @@ seen! {
         format!("bytes that {device} sent meanwhile, and the least of a peer that counts");
     TransportErrors { nic: String, side: TransportSide } [side.unit()]
         format!("{} at {nic} over its last two windows", side.words());
+    PortGrowth { port: String, counter: String, class: PortClass } ["a minute"]
+        format!("growth of {counter} at {port}: {}", class.words());
+    PortTotal { port: String, counter: String, class: PortClass } [""]
+        format!("{counter} of {port} since its start: {}", class.words());
     NoOtherTraffic {} ["B"]
         "bytes that ports of the suspects sent beyond those of messages: too few to slow them".to_owned();
     OtherTraffic { port: String } ["B"]

@@ -7,6 +7,17 @@ seen! {
     Quoted { text: String } [""] text.clone();
     Unexplained { text: String } [""] text.clone();
     SwitchXid { number: u32, text: String } [""] text.clone();
+    PcieLink { device: String, speed: String, at: Option<String>, possible: String } ["Gb/s"] {
+        let at = at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+        let possible = if possible.is_empty() { String::new() } else { format!(", {possible} possible") };
+        format!("PCIe bandwidth of {device}, limited by {speed}{at}{possible}")
+    };
+    FatalNvlink { gpu: String, link: u32, number: u32 } [""] format!("NVLink {link} of {gpu} failed, Xid {number}");
+    LostChannels { gpus: Vec<String> } ["GPUs"]
+        format!("GPUs whose processes lost their channels because of it, victims: {}", cut_list(gpus));
+    NotStarted { device: String, driver: String } [""] format!("{driver} gave {device} up at its start");
+    RegistrationFailed { device: String, error: i32 } ["lines"]
+        format!("memory registrations of {device} that failed with error {error}");
     Ended { how: String } [""] format!("ended with {how}");
     EndedByOthers { ranks: Vec<u32>, first: String } ["ranks"]
         format!("ranks that ended because of others: {}; the first: {first}", cut_list(ranks));

@@ -4,9 +4,11 @@
 //! kind and the fields from the same declaration.
 mod causes;
 mod counters;
+mod devices;
 mod dumps;
 mod logs;
 mod operations;
+mod ports;
 mod probes;
 mod ras;
 mod tests;
@@ -18,9 +20,11 @@ use serde::Serialize;
 
 pub use causes::{CauseSeen, SocketReason};
 pub use counters::{CounterSeen, Period, TransportSide};
+pub use devices::DeviceSeen;
 pub use dumps::{DumpSeen, DumpedCall, RankState, group_name};
 pub use logs::LogSeen;
 pub use operations::{MessageSeen, OperationSeen, RankPlace};
+pub use ports::PortClass;
 pub use probes::{ProbeSeen, Usual};
 pub use ras::{RasSeen, RasState};
 pub use tests::TestSeen;
@@ -102,6 +106,8 @@ pub enum Seen {
     Neighbor(NeighborSeen),
     /// Flags of xpu_timer.
     XpuTimer(XpuTimerSeen),
+    /// Tables about devices.
+    Device(DeviceSeen),
 }
 
 /// Calls a method of the family that a [`Seen`] holds.
@@ -121,6 +127,7 @@ macro_rules! each {
             Seen::Test($family) => $call,
             Seen::Neighbor($family) => $call,
             Seen::XpuTimer($family) => $call,
+            Seen::Device($family) => $call,
         }
     };
 }
@@ -142,6 +149,7 @@ impl Seen {
             Self::Test(_) => TestSeen::TABLE,
             Self::Neighbor(_) => NeighborSeen::TABLE,
             Self::XpuTimer(_) => XpuTimerSeen::TABLE,
+            Self::Device(_) => DeviceSeen::TABLE,
         }
     }
 
@@ -262,8 +270,8 @@ macro_rules! into_seen {
 }
 into_seen! {
     CounterSeen => Counter, ProbeSeen => Probe, OperationSeen => Operation, MessageSeen => Message,
-    ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, CauseSeen => Cause, RasSeen => Ras, TestSeen => Test,
-    NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer,
+    ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, CauseSeen => Cause, RasSeen => Ras,
+    TestSeen => Test, NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer, DeviceSeen => Device,
 }
 
 /// The first names of a list; `more` says what stands for the others.
