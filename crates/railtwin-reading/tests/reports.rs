@@ -238,6 +238,15 @@ fn several_stuck_processes_accuse_nobody() {
     assert!(accused(&told).is_empty() && !told.is_well(), "{:?}", told.screen());
 }
 
+/// A log of steps is read as one though NCCL prints between them, and so are its causes.
+#[test]
+fn steps_and_lines_of_nccl_are_read_together() {
+    let told = of(&[("x.log", &(text("59") + &text("32")))]);
+    assert_eq!(accused(&told), ["job"]);
+    let has_steps = told.findings.iter().any(|one| one.evidence.iter().any(|line| line.table == "steps"));
+    assert!(has_steps, "{:?}", told.screen());
+}
+
 /// Reports of other tools: the ranks that they name, and silence where they name none.
 #[test]
 fn reports_of_other_tools_are_read() {
@@ -268,14 +277,4 @@ fn reports_of_other_tools_are_read() {
     }
     let well = of(&[("x.log", &spread(290)), ("y.log", &(scores.to_owned() + &spread(291)))]);
     assert!(well.is_well() && well.findings.is_empty(), "{:?}", well.screen());
-}
-
-#[test]
-fn print_paths() {
-    let Ok(paths) = std::env::var("DBG_PATHS") else { return };
-    for path in paths.split(':') {
-        let told = diagnosis_of(Inputs::read(&[path.into()], "job").unwrap(), None, "job").unwrap();
-        println!("=== {path} well={} accused={:?}", told.is_well(), accused(&told));
-        told.screen().iter().chain(&told.notes).for_each(|line| println!("{line}"));
-    }
 }

@@ -35,10 +35,12 @@ enum Remedy {
     Probe(Component),
 }
 
-fn remedy(directory: &Directory, component: &Component, faults: &[FaultKind]) -> Remedy {
+fn remedy(directory: &Directory, component: &Component, finding: &Finding) -> Remedy {
+    let faults = &finding.faults;
     let jobs_own =
         faults.first().is_some_and(|kind| matches!(kind, FaultKind::SizeMismatch | FaultKind::SlowData));
     match component {
+        _ if is_setup(finding) => Remedy::Report(component.clone()),
         // Whoever swaps cables decides when.
         _ if faults.first() == Some(&FaultKind::WrongCable) => Remedy::Report(component.clone()),
         Component::Rank(_) if jobs_own => Remedy::Report(component.clone()),
@@ -91,16 +93,8 @@ pub fn actions_of(findings: &[Finding], directory: &Directory, safeguard: &Safeg
             }
             continue;
         }
-        if is_setup(finding) {
-            let reason = "change the setup: no component is to be taken out".to_owned();
-            push(ActionKind::Report, first.component.clone(), reason);
-            continue;
-        }
-        let remedies: Vec<Remedy> = finding
-            .suspects
-            .iter()
-            .map(|suspect| remedy(directory, &suspect.component, &finding.faults))
-            .collect();
+        let remedies: Vec<Remedy> =
+            finding.suspects.iter().map(|suspect| remedy(directory, &suspect.component, finding)).collect();
         let differ = remedies.windows(2).any(|two| match (&two[0], &two[1]) {
             (Remedy::Isolate(one), Remedy::Isolate(other)) => one != other,
             (Remedy::Report(_), Remedy::Report(_)) => false,

@@ -11,6 +11,9 @@ use super::{
 /// Bytes of a file that are looked at.
 const HEAD_BYTES: usize = 256 << 10;
 
+/// Lines of steps beyond which a log is one of training, whatever else it holds.
+const STEP_LINES: usize = 8;
+
 /// A format of foreign telemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -214,6 +217,10 @@ fn lines(text: &str) -> Option<Format> {
     // What a neighbor says of its system may look like a line of a kernel.
     if lldp::is_text(text) {
         return Some(Format::Lldp);
+    }
+    // Lines of NCCL between those of steps are read with them.
+    if text.split(['\n', '\r']).filter(|line| steps::is_step_line(line)).nth(STEP_LINES).is_some() {
+        return Some(Format::TrainingLog);
     }
     if text.lines().any(cluster_log::is_line) {
         return Some(Format::ClusterLog);

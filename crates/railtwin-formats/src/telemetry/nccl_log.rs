@@ -396,6 +396,19 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_verbs_tell_device_and_addresses() {
+        let line = "h:1:2 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_5:1, \
+                    curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.1.2";
+        let wanted = NcclEvent::Verbs {
+            call: "ibv_modify_qp".into(),
+            error: "Connection timed out".into(),
+            device: "mlx5_5".into(),
+            gids: ["::ffff:10.0.0.1".into(), "::ffff:10.0.1.2".into()],
+        };
+        assert_eq!(events(line), [wanted]);
+    }
+
+    #[test]
     fn other_lines_tell_ranks_addresses_ports_and_peers() {
         let address = |text: &str| NcclEvent::Address(text.into());
         let uses = |text: &str| NcclEvent::Uses(text.into());
@@ -449,16 +462,6 @@ mod tests {
                     error: "Invalid argument errno 22".into(),
                     device: String::new(),
                     gids: Default::default(),
-                }],
-            ),
-            (
-                "h:1:2 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_5:1, \
-                 curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.1.2",
-                vec![NcclEvent::Verbs {
-                    call: "ibv_modify_qp".into(),
-                    error: "Connection timed out".into(),
-                    device: "mlx5_5".into(),
-                    gids: ["::ffff:10.0.0.1".into(), "::ffff:10.0.1.2".into()],
                 }],
             ),
             (

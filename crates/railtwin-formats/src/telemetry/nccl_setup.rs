@@ -83,6 +83,8 @@ pub enum NcclSetup {
     Nvls {
         /// The error.
         error: String,
+        /// Whether NCCL goes on without it.
+        goes_on: bool,
     },
     /// The last of several tries to connect failed.
     LastTry {
@@ -306,7 +308,8 @@ fn nvls(place: &str, said: &str) -> Option<NcclSetup> {
         _ => said.rsplit([':', '-']).next()?,
     };
     let is_own = !OF_OTHERS.iter().any(|word| error.to_ascii_lowercase().contains(word));
-    is_own.then(|| NcclSetup::Nvls { error: kept(error, NAME_CHARS) })
+    let goes_on = small.contains("disabling nvls");
+    is_own.then(|| NcclSetup::Nvls { error: kept(error, NAME_CHARS), goes_on })
 }
 
 #[cfg(test)]
@@ -401,14 +404,14 @@ mod tests {
             told("init.cc:497", "Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000"),
             Some(NcclSetup::DuplicateGpu { ranks: [2, 0], device: text("1000") })
         );
-        let nvls = |error: &str| Some(NcclSetup::Nvls { error: text(error) });
+        let nvls = |error: &str, goes_on: bool| Some(NcclSetup::Nvls { error: text(error), goes_on });
         assert_eq!(
             told("transport/nvls.cc:254", "Cuda failure 1 'invalid argument'"),
-            nvls("invalid argument")
+            nvls("invalid argument", false)
         );
         let bind = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 2 'out of memory'. This \
-                    is usually due to a system or configuration error in the Fabric Manager or NVSwitches.";
-        assert_eq!(told("nvls.cc:1", bind), nvls("out of memory"));
+                    is usually due to a system or configuration error in the Fabric Manager or NVSwitches. Disabling NVLS.";
+        assert_eq!(told("nvls.cc:1", bind), nvls("out of memory", true));
         assert_eq!(told("enqueue.cc:1", "Cuda failure 1 'invalid argument'"), None);
         assert_eq!(told("transport/nvls.cc:254", "Cuda failure 'uncorrectable ECC error encountered'"), None);
     }

@@ -334,7 +334,9 @@ pub(super) fn choices(view: &RowsView<'_>) -> Judgement {
     for (what, fact) in facts {
         verdict.notes.extend(odd_one(what, fact, &of).map(|(_, cause)| cause.words()));
     }
-    if let Some((host, cause)) = odd_one("network of NCCL", network, &of) {
+    // One that runs over sockets is a finding of its own.
+    let odd = odd_one("network of NCCL", network, &of);
+    if let Some((host, cause)) = odd.filter(|(host, _)| !is_on_sockets(&of[*host])) {
         let said: Vec<Said<'_>> = of[host]
             .iter()
             .find(|(_, setup)| matches!(setup, NcclSetup::Network(_)))

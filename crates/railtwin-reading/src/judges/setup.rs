@@ -57,9 +57,8 @@ fn duplicates(view: &RowsView<'_>) -> Vec<Finding> {
 fn nvls(view: &RowsView<'_>) -> Vec<Finding> {
     let mut hosts: BTreeMap<String, (&str, Vec<Said<'_>>)> = BTreeMap::new();
     for (said, setup) in setups(view) {
-        if let NcclSetup::Nvls { error } = setup
+        if let NcclSetup::Nvls { error, goes_on: false } = setup
             && !is_survived(view, said.0)
-            && !said.1.text.contains("Disabling NVLS")
         {
             hosts.entry(view.who.host_of(said.1)).or_insert((error, Vec::new())).1.push(said);
         }

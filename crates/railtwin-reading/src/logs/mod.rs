@@ -130,14 +130,9 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
                 let fault = if refused { Fault::Closed } else { Fault::NotArriving };
                 (fault, who.end_of(peer, ""), None)
             }
-            // Ports of one subnet that do not reach each other are as a transfer that does not arrive.
-            NcclEvent::Verbs { call, error, device, gids: [local, remote] }
-                if call.contains("modify_qp")
-                    && error.contains("timed out")
-                    && subnet(local).is_some_and(|own| subnet(remote) == Some(own)) =>
-            {
+            NcclEvent::Verbs { device, gids, .. } if is_within_subnet(nccl) => {
                 let nic = Some(device.clone()).filter(|name| !name.is_empty());
-                (Fault::NotArriving, who.end_of(remote, remote), nic)
+                (Fault::NotArriving, who.end_of(&gids[1], &gids[1]), nic)
             }
             NcclEvent::Verbs { call, error, .. } => {
                 notes.push(format!("{file}:{}: {host}: {call} failed: {error}", event.line));
@@ -146,8 +141,8 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
             _ => continue,
         };
         let said = quoted((file, event));
-        let port = port_of(nccl, nic.as_deref());
-        reports.push(Report { from: End { host, nic }, to, fault, time_ns: event.time_ns, said, port });
+        let (port, time_ns) = (port_of(nccl, nic.as_deref()), event.time_ns);
+        reports.push(Report { from: End { host, nic }, to, fault, time_ns, said, port });
     }
     let heard = events.iter().map(|(_, event)| who.host_of(event)).collect();
     let (mut findings, told) = findings_of_reports(&reports, &heard);
@@ -166,6 +161,18 @@ pub(crate) fn judge_connections(events: &[Said<'_>], who: &Who<'_>) -> (Vec<Find
     }
     notes.truncate(16);
     (findings, notes)
+}
+
+/// Whether a queue pair between ports of one subnet timed out: as a transfer that does not arrive.
+fn is_within_subnet(event: &NcclEvent) -> bool {
+    match event {
+        NcclEvent::Verbs { call, error, gids: [local, remote], .. } => {
+            call.contains("modify_qp")
+                && error.contains("timed out")
+                && subnet(local).is_some_and(|own| subnet(remote) == Some(own))
+        }
+        _ => false,
+    }
 }
 
 /// The port at this end of a report: its address, else its device.
