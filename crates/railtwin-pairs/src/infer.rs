@@ -1,5 +1,5 @@
 //! The inference: causes are added while they save bits, then taken away again where the others suffice.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::LN_2;
 
 use crate::TOLD_BITS;
@@ -16,6 +16,10 @@ use crate::shape::Shape;
 const CAUSES_MAX: usize = 12;
 /// Likeness of the tests of two causes from which they are one.
 const SAME_TESTS: f64 = 0.7;
+/// Bits by which a first cause may be worse than the best one before it is given up.
+const BEHIND_BITS: f64 = 64.0;
+/// Most causes that are put in the place of others.
+const REFINEMENTS: usize = 4;
 /// First causes that are tried where one does not explain all.
 const BEAM: usize = 4;
 
@@ -112,29 +116,108 @@ impl Problem {
         Known::nothing(self.layout.items.len(), self.ways.len())
     }
 
-    /// Adds the best cause while it saves enough bits.
-    fn greedy(&self, first: Listed) -> Explained {
+    /// Adds the best cause while it saves enough bits. None where the first cause explains much less than another one, of
+    /// the length `leader`, or leads to causes that were `seen`.
+    fn greedy(&self, first: Listed, leader: f64, seen: &mut BTreeSet<Vec<Touched>>) -> Option<Explained> {
         let mut explained = self.explain(&[first]);
+        if explained.length > leader + BEHIND_BITS {
+            return None;
+        }
         while explained.list.len() < CAUSES_MAX {
             let evidence = self.evidence(&explained.densities, &explained.known);
-            let mut candidates = self.search(&evidence, &[]).candidates().into_iter();
+            let candidates = self.search(&evidence, &[]).candidates();
             // A second cause of nearly the same tests only refines the depth of the first.
             let is_new = |one: &Candidate| {
                 explained.list.iter().all(|known| known.touched.likeness(&one.touched) < SAME_TESTS)
             };
-            let Some(best) = candidates.find(is_new) else { break };
+            let Some(best) = candidates.into_iter().find(is_new) else { break };
             if best.bits < TOLD_BITS {
                 break;
             }
             let mut list = explained.list.clone();
             list.push(best.into());
+            let mut sets: Vec<Touched> = list.iter().map(|one: &Listed| one.touched.clone()).collect();
+            sets.sort();
+            if !seen.insert(sets) {
+                return None;
+            }
             let longer = self.explain(&list);
             if longer.length > explained.length - TOLD_BITS {
                 break;
             }
             explained = longer;
         }
-        self.without_idle(explained)
+        Some(self.without_idle(explained))
+    }
+
+    /// Puts the cause first with which the description is shortest: an earlier cause takes what a later one explains better.
+    fn reordered(&self, explained: Explained) -> Explained {
+        let orders = (1..explained.list.len()).map(|at| {
+            let mut list = explained.list.clone();
+            list[..=at].rotate_right(1);
+            self.explain(&list)
+        });
+        let best = orders.min_by(|a, b| a.length.total_cmp(&b.length));
+        best.filter(|best| best.length < explained.length - 1e-6).unwrap_or(explained)
+    }
+
+    /// Puts a host in the place of several of its ports, where that explains nearly as much.
+    fn joined(&self, explained: Explained) -> Explained {
+        let mut ports: BTreeMap<usize, usize> = BTreeMap::new();
+        for one in &explained.list {
+            if let Shape::Port(host, _) = one.shape {
+                *ports.entry(host).or_default() += 1;
+            }
+        }
+        let mut best = explained;
+        for host in ports.into_iter().filter(|(_, count)| *count > 1).map(|(host, _)| host) {
+            let is_port = |one: &Listed| matches!(one.shape, Shape::Port(own, _) if own == host);
+            let shape = Shape::Host(host);
+            let touched = self.layout.touched(&shape);
+            let mut list: Vec<Listed> = best.list.iter().filter(|one| !is_port(one)).cloned().collect();
+            list.insert(0, Listed { shape, touched, barred: Vec::new() });
+            let joined = self.explain(&list);
+            // Several NICs of one host seldom fail by themselves: the host may explain less, but not nothing.
+            if joined.bits[0] >= TOLD_BITS {
+                best = joined;
+            }
+        }
+        best
+    }
+
+    /// Puts a better cause in the place of one, as levels that came later show it.
+    fn refined(&self, mut explained: Explained) -> Explained {
+        for _ in 0..REFINEMENTS {
+            let Some(better) = (0..explained.list.len()).find_map(|at| self.replaced(&explained, at)) else {
+                break;
+            };
+            explained = better;
+        }
+        explained
+    }
+
+    /// The explanation with another cause in the place of one, where it is shorter.
+    fn replaced(&self, explained: &Explained, at: usize) -> Option<Explained> {
+        let known = self.known_without(explained, at);
+        let evidence = self.evidence(&explained.densities, &known);
+        let own = &explained.list[at];
+        let search = self.search(&evidence, &own.barred);
+        let bits = search.bits(&own.shape, &own.touched);
+        let better = search.candidates().into_iter().next().filter(|one| one.bits > bits + 1.0)?;
+        let mut list = explained.list.clone();
+        list[at] = Listed { barred: own.barred.clone(), ..better.into() };
+        let other = self.explain(&list);
+        (other.length < explained.length - 1.0).then_some(other)
+    }
+
+    /// What all causes but one explain.
+    pub fn known_without(&self, explained: &Explained, at: usize) -> Known {
+        let class: Vec<usize> = self.layout.items.iter().map(|item| item.class).collect();
+        let mut known = self.nothing();
+        for other in (0..explained.list.len()).filter(|other| *other != at) {
+            known.add(&explained.list[other].touched, &explained.effects[other], &explained.levels, &class);
+        }
+        known
     }
 
     /// Takes causes away without which the description is no longer, or hardly.
@@ -160,7 +243,9 @@ impl Problem {
         let healthy = self.explain(&[]);
         let mut starts = self.starts(&healthy, &[]).into_iter();
         let Some(first) = starts.next() else { return healthy };
-        let mut best = self.greedy(first);
+        let leader = self.explain(std::slice::from_ref(&first)).length;
+        let mut seen = BTreeSet::new();
+        let mut best = self.greedy(first, leader, &mut seen).unwrap_or_else(|| healthy.clone());
         let has_deaths = best.effects.iter().any(|effect| !effect.ways.is_empty());
         if best.list.len() > 1 || has_deaths {
             // A large cause may take deaths that are others'.
@@ -169,12 +254,14 @@ impl Problem {
             barred.extend((ways.len() > 1).then_some(ways));
             let fewer = barred.iter().filter_map(|barred| self.starts(&healthy, barred).into_iter().next());
             for start in starts.chain(fewer) {
-                let other = self.greedy(start);
-                if other.length < best.length - 1e-6 {
+                if let Some(other) = self.greedy(start, leader, &mut seen)
+                    && other.length < best.length - 1e-6
+                {
                     best = other;
                 }
             }
         }
+        let best = self.reordered(self.without_idle(self.joined(self.refined(best))));
         // Beside the levels of the tests that it does not touch, a cause may be worth nothing.
         if best.list.len() == 1 && best.bits[0] < TOLD_BITS { healthy } else { best }
     }
@@ -182,7 +269,7 @@ impl Problem {
     /// The first causes that are tried, the best first.
     fn starts(&self, healthy: &Explained, barred: &[usize]) -> Vec<Listed> {
         let evidence = self.evidence(&healthy.densities, &healthy.known);
-        let mut candidates = self.search(&evidence, barred).candidates().into_iter();
+        let candidates = self.search(&evidence, barred).candidates().into_iter();
         let good = candidates.filter(|one| one.bits >= TOLD_BITS).take(BEAM);
         good.map(|one| Listed { barred: barred.to_vec(), ..one.into() }).collect()
     }

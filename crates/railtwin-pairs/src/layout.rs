@@ -163,6 +163,13 @@ impl Layout {
         pairs.next().flatten().is_some_and(|first| pairs.all(|pair| pair == Some(first)))
     }
 
+    /// Whether all of some tests have a host in common.
+    pub fn have_one_host(&self, tests: &[usize]) -> bool {
+        let hosts = |at: usize| self.edges_of(at).iter().flat_map(|edge| edge.hosts);
+        let Some(first) = tests.first() else { return false };
+        hosts(*first).any(|host| tests.iter().all(|at| hosts(*at).any(|other| other == host)))
+    }
+
     /// Whether a group touches a test; `is_member` is of each host.
     pub fn in_group(&self, at: usize, cut: bool, rail: Option<usize>, is_member: &[bool]) -> bool {
         let Some(bits) = self.rails.get(rail.map_or(0, |rail| rail + 1)) else { return false };

@@ -14,6 +14,8 @@ const GAP: f64 = 0.07;
 const GAP_DEVIATIONS: f64 = 4.0;
 /// Part of the results that the upper mode has, at least.
 const UPPER_SHARE: f64 = 0.12;
+/// The same where all tests have one host: if that is slow, so are all, by more or less.
+const UPPER_SHARE_OF_STAR: f64 = 0.5;
 /// Distance of two modes without a gap between them: in deviations within them, and as a natural logarithm.
 const SPLIT_DEVIATIONS: f64 = 4.2;
 const SPLIT: f64 = 0.1;
@@ -59,13 +61,13 @@ pub(crate) fn curves(set: &TrialSet, layout: &Layout) -> Vec<Curve> {
     layout.items.iter().map(|item| curve(item.trial)).collect()
 }
 
-/// The lowest value of the upper mode: of all values where there are not two.
-pub(crate) fn upper_mode(values: &[f64]) -> f64 {
+/// The lowest value of the upper mode, which has at least a `share` of the values: of all values where there are not two.
+pub(crate) fn upper_mode(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
     let count = sorted.len();
     let Some(&lowest) = sorted.last() else { return f64::NEG_INFINITY };
-    let first = 2.max((UPPER_SHARE * count as f64).ceil() as usize);
+    let first = 2.max((share * count as f64).ceil() as usize);
     for above in first..count {
         let gap = sorted[above - 1] - sorted[above];
         if gap > GAP {
@@ -156,7 +158,7 @@ fn hop(values: &[(usize, f64)], is_local: &[bool]) -> f64 {
     let median = |local: bool| {
         let own: Vec<f64> =
             values.iter().filter(|(at, _)| is_local[*at] == local).map(|(_, value)| *value).collect();
-        let least = upper_mode(&own);
+        let least = upper_mode(&own, UPPER_SHARE);
         let mut upper: Vec<f64> = own.into_iter().filter(|value| *value >= least).collect();
         (upper.len() >= 2).then(|| robust::median(&mut upper)).flatten()
     };
@@ -183,19 +185,25 @@ pub(crate) fn levels(layout: &Layout, curves: &[Curve], is_slowed: &[bool], is_l
         }
     }
     for own in of_class.into_iter().filter(|own| own.len() >= RESULTS_MIN) {
-        of_one(&own, curves, is_slowed, is_local, &mut found);
+        let share = if layout.have_one_host(&own) { UPPER_SHARE_OF_STAR } else { UPPER_SHARE };
+        of_one(&own, share, (curves, is_slowed, is_local), &mut found);
     }
     found
 }
 
-fn of_one(own: &[usize], curves: &[Curve], is_slowed: &[bool], is_local: &[bool], found: &mut Levels) {
+fn of_one(
+    own: &[usize],
+    share: f64,
+    (curves, is_slowed, is_local): (&[Curve], &[bool], &[bool]),
+    found: &mut Levels,
+) {
     let values = rough(curves, own);
     let free: Vec<(usize, f64)> = own.iter().copied().zip(values).filter(|(at, _)| !is_slowed[*at]).collect();
     let free = if free.len() < 2 { own.iter().copied().zip(rough(curves, own)).collect() } else { free };
     let hop = hop(&free, is_local);
     let shift = |at: usize| if is_local[at] { 0.0 } else { hop };
     let shifted: Vec<f64> = free.iter().map(|(at, value)| value + shift(*at)).collect();
-    let least = upper_mode(&shifted);
+    let least = upper_mode(&shifted, share);
     let usual: Vec<usize> =
         free.iter().zip(&shifted).filter(|(_, value)| **value >= least).map(|((at, _), _)| *at).collect();
     let has_gap = usual.len() < free.len();
@@ -234,18 +242,18 @@ mod tests {
 
     #[test]
     fn the_upper_mode_is_all_values_or_those_above_a_gap() {
-        assert_eq!(upper_mode(&[0.0, 0.01, -0.01, 0.02]), -0.01);
-        assert_eq!(upper_mode(&[0.0, 0.01, -0.4, -0.5, -0.45]), 0.0);
+        assert_eq!(upper_mode(&[0.0, 0.01, -0.01, 0.02], 0.12), -0.01);
+        assert_eq!(upper_mode(&[0.0, 0.01, -0.4, -0.5, -0.45], 0.12), 0.0);
         // One value above is no mode.
-        assert_eq!(upper_mode(&[0.4, 0.01, 0.0, 0.02, 0.0]), 0.0);
+        assert_eq!(upper_mode(&[0.4, 0.01, 0.0, 0.02, 0.0], 0.12), 0.0);
     }
 
     #[test]
     fn modes_that_touch_are_told_where_they_lie_far_apart() {
         let near = |center: f64| (0..40).map(move |at| center + (f64::from(at) - 19.5) * 0.0025);
         let both: Vec<f64> = near(0.0).chain(near(-0.15)).collect();
-        assert!(upper_mode(&both) > -0.06);
+        assert!(upper_mode(&both, 0.12) > -0.06);
         let one: Vec<f64> = near(0.0).collect();
-        assert!(upper_mode(&one) < -0.04);
+        assert!(upper_mode(&one, 0.12) < -0.04);
     }
 }

@@ -10,6 +10,7 @@ use crate::answer::{Alternative, Answer, Cause, Membership, Trend};
 use crate::evidence::{Effect, Evidence};
 use crate::infer::{Explained, Problem};
 use crate::layout::{Layout, Touched};
+use crate::leaves::Leaves;
 use crate::shape::Shape;
 
 /// Most confidence in a cause.
@@ -44,7 +45,7 @@ pub(crate) fn answer(problem: &Problem, explained: &Explained) -> Answer {
     unexplained.sort_unstable();
     Answer {
         causes,
-        leaves: leaves_of(layout, &explained.leaves.of_host),
+        leaves: leaves_of(layout, &explained.leaves),
         exit: problem.exit,
         results: levels.lack.iter().flatten().count(),
         slow_left: [slow_left, slow],
@@ -58,25 +59,22 @@ fn is_slow(explained: &Explained, at: usize) -> bool {
     explained.levels.lack[at].is_some_and(|lack| lack < -limit)
 }
 
-/// Hosts by leaf, the largest leaf first.
-fn leaves_of(layout: &Layout, of_host: &[usize]) -> Vec<Vec<usize>> {
+/// Hosts by leaf, the largest leaf first, of which the leaf is known; nothing where there are not two.
+fn leaves_of(layout: &Layout, known: &Leaves) -> Vec<Vec<usize>> {
     let mut leaves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (host, leaf) in of_host.iter().enumerate().filter(|(host, _)| !layout.of_host[*host].is_empty()) {
+    let is_told = |host: usize| !layout.of_host[host].is_empty() && known.is_known[host];
+    for (host, leaf) in known.of_host.iter().enumerate().filter(|(host, _)| is_told(*host)) {
         leaves.entry(*leaf).or_default().push(host);
     }
     let mut leaves: Vec<Vec<usize>> = leaves.into_values().collect();
     leaves.sort_by_key(|hosts| std::cmp::Reverse(hosts.len()));
-    leaves
+    if leaves.len() > 1 { leaves } else { Vec::new() }
 }
 
 /// One cause of the list, beside all others.
 fn cause(problem: &Problem, explained: &Explained, at: usize) -> Cause {
     let own = &explained.list[at];
-    let mut known = problem.nothing();
-    let class: Vec<usize> = problem.layout.items.iter().map(|item| item.class).collect();
-    for other in (0..explained.list.len()).filter(|other| *other != at) {
-        known.add(&explained.list[other].touched, &explained.effects[other], &explained.levels, &class);
-    }
+    let known = problem.known_without(explained, at);
     let evidence = problem.evidence(&explained.densities, &known);
     let effect = problem.search(&evidence, &own.barred).effect_of(&own.touched);
     let telling = Telling { problem, evidence: &evidence, barred: &own.barred };

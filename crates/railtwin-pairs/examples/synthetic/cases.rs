@@ -460,7 +460,7 @@ fn is_untested_variant(cause: &Cause, truth: &Shape) -> bool {
 /// The same case with other names and in another order, and how hosts and places are renamed.
 pub fn renamed(case: &Case, seed: u64) -> (TrialSet, Vec<usize>, Vec<usize>) {
     let mut random = Pcg64::seed_from_u64(seed);
-    let mut permutation = |count: usize, random: &mut dyn Rng| {
+    let permutation = |count: usize, random: &mut dyn Rng| {
         let mut order: Vec<usize> = (0..count).collect();
         order.shuffle(random);
         order
