@@ -5,7 +5,7 @@ use crate::answer::{Alternative, Membership, NextTest};
 use crate::flows::Edge;
 use crate::input::Port;
 use crate::layout::{Layout, touches};
-use crate::shape::Shape;
+use crate::shape::FaultShape;
 
 /// Most hosts and places of which tests are tried.
 const HOSTS_MAX: usize = 24;
@@ -53,25 +53,26 @@ pub(crate) fn next_test(
 }
 
 /// The alternatives, and the first of them with each host moved whose place is not tested.
-fn hypotheses(alternatives: &[Alternative], members: &[Membership]) -> Vec<(Shape, f64)> {
-    let mut shapes: Vec<(Shape, f64)> = alternatives.iter().map(|one| (one.shape.clone(), 1.0)).collect();
-    if let Some((Shape::Group { cut, rail, hosts }, _)) = shapes.first().cloned() {
+fn hypotheses(alternatives: &[Alternative], members: &[Membership]) -> Vec<(FaultShape, f64)> {
+    let mut shapes: Vec<(FaultShape, f64)> =
+        alternatives.iter().map(|one| (one.shape.clone(), 1.0)).collect();
+    if let Some((FaultShape::Group { cut, rail, hosts }, _)) = shapes.first().cloned() {
         for member in members.iter().filter(|member| !member.is_tested()) {
             let mut hosts = hosts.clone();
             if !hosts.remove(&member.host) {
                 hosts.insert(member.host);
             }
-            shapes.push((Shape::Group { cut, rail, hosts }, UNTESTED_WEIGHT));
+            shapes.push((FaultShape::Group { cut, rail, hosts }, UNTESTED_WEIGHT));
         }
     }
     shapes
 }
 
 /// Ports of some hosts at the places that the shapes name and a few others.
-fn ports(layout: &Layout, hosts: &[usize], shapes: &[(Shape, f64)]) -> Vec<Port> {
+fn ports(layout: &Layout, hosts: &[usize], shapes: &[(FaultShape, f64)]) -> Vec<Port> {
     let named = shapes.iter().filter_map(|(shape, _)| match shape {
-        Shape::Port(_, place) | Shape::Rail(place) | Shape::RailCut(place) => Some(*place),
-        Shape::Group { rail, .. } => *rail,
+        FaultShape::Port(_, place) | FaultShape::Rail(place) | FaultShape::RailCut(place) => Some(*place),
+        FaultShape::Group { rail, .. } => *rail,
         _ => None,
     });
     let named: BTreeSet<usize> = named.collect();

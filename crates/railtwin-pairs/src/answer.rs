@@ -1,7 +1,7 @@
 //! The answer: causes with bits, alternatives, members and the next test.
 use crate::flows::Exit;
 use crate::input::Port;
-use crate::shape::Shape;
+use crate::shape::FaultShape;
 
 /// Change of bandwidth with the size of messages, beside healthy results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +18,7 @@ pub enum Trend {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Alternative {
     /// Place of the fault.
-    pub shape: Shape,
+    pub shape: FaultShape,
     /// Bits that it saves beyond its price.
     pub bits: f64,
     /// Whether it touches exactly the same tests.
@@ -56,9 +56,9 @@ pub struct NextTest {
 
 /// One cause.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Cause {
+pub struct PairCause {
     /// Place of the fault.
-    pub shape: Shape,
+    pub shape: FaultShape,
     /// Bits that it saves beyond its price.
     pub bits: f64,
     /// Confidence from 0 to 1 that the truth is among the alternatives.
@@ -87,7 +87,7 @@ pub struct Cause {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
     /// Causes, that with the most bits first.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<PairCause>,
     /// Hosts of each leaf, where bandwidth tells leaves; else empty.
     pub leaves: Vec<Vec<usize>>,
     /// Way of flows out of hosts that explains the results best.

@@ -1,7 +1,7 @@
 //! Flows of a test between ports, and the sets of flows that a cause touches.
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::input::{Port, Traffic, Trial};
+use crate::input::{Port, Trial, TrialTraffic};
 
 /// Way of a flow from the GPU that sends to the network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -54,13 +54,15 @@ fn flows(trial: &Trial) -> Vec<[Port; 2]> {
     let ports = &trial.ports;
     let count = ports.len();
     match trial.traffic {
-        Traffic::OneWay => ports.windows(2).take(1).map(|two| [two[0], two[1]]).collect(),
-        Traffic::SendReceive => (0..count).map(|rank| [ports[rank], ports[(rank + 1) % count]]).collect(),
-        Traffic::AllToAll => {
+        TrialTraffic::OneWay => ports.windows(2).take(1).map(|two| [two[0], two[1]]).collect(),
+        TrialTraffic::SendReceive => {
+            (0..count).map(|rank| [ports[rank], ports[(rank + 1) % count]]).collect()
+        }
+        TrialTraffic::AllToAll => {
             let of = |from: Port| ports.iter().map(move |to| [from, *to]);
             ports.iter().flat_map(|from| of(*from)).collect()
         }
-        Traffic::Rings => rings(ports),
+        TrialTraffic::Rings => rings(ports),
     }
 }
 
@@ -91,11 +93,11 @@ fn rings(ports: &[Port]) -> Vec<[Port; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Outcome;
+    use crate::input::TrialOutcome;
 
-    fn trial(traffic: Traffic, ports: &[(usize, usize)]) -> Trial {
+    fn trial(traffic: TrialTraffic, ports: &[(usize, usize)]) -> Trial {
         let ports = ports.iter().map(|&(host, place)| Port { host, place: Some(place) }).collect();
-        Trial { class: String::new(), traffic, ports, outcome: Outcome::Died(String::new()) }
+        Trial { class: String::new(), traffic, ports, outcome: TrialOutcome::Died(String::new()) }
     }
 
     fn places(trial: &Trial, exit: Exit) -> Vec<[usize; 2]> {
@@ -106,20 +108,22 @@ mod tests {
 
     #[test]
     fn a_flow_leaves_on_the_rail_of_its_receiver_where_its_host_uses_that() {
-        let send = trial(Traffic::SendReceive, &[(0, 1), (0, 2), (1, 2), (1, 3)]);
+        let send = trial(TrialTraffic::SendReceive, &[(0, 1), (0, 2), (1, 2), (1, 3)]);
         assert_eq!(places(&send, Exit::OwnNic), [[1, 3], [2, 2]]);
         assert_eq!(places(&send, Exit::ReceiverRail), [[1, 3], [2, 2]]);
-        let all = trial(Traffic::AllToAll, &[(0, 1), (0, 2), (1, 1), (1, 2)]);
+        let all = trial(TrialTraffic::AllToAll, &[(0, 1), (0, 2), (1, 1), (1, 2)]);
         assert_eq!(places(&all, Exit::OwnNic).len(), 4);
         assert_eq!(places(&all, Exit::ReceiverRail), [[1, 1], [2, 2]]);
     }
 
     #[test]
     fn one_way_is_one_flow_and_rings_join_equal_lanes() {
-        let one = edges(&trial(Traffic::OneWay, &[(5, 0), (2, 1)]), Exit::OwnNic);
+        let one = edges(&trial(TrialTraffic::OneWay, &[(5, 0), (2, 1)]), Exit::OwnNic);
         assert_eq!((one[0].hosts, one[0].ways), ([2, 5], [false, true]));
-        let ring =
-            edges(&trial(Traffic::Rings, &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]), Exit::OwnNic);
+        let ring = edges(
+            &trial(TrialTraffic::Rings, &[(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]),
+            Exit::OwnNic,
+        );
         let pairs: Vec<[usize; 2]> = ring.iter().map(|edge| edge.hosts).collect();
         assert_eq!(pairs, [[0, 1], [0, 2], [1, 2]]);
         assert_eq!(ring[0].places, [[Some(0), Some(0)], [Some(1), Some(1)]]);

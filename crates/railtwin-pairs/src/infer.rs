@@ -5,12 +5,12 @@ use std::f64::consts::LN_2;
 use crate::TOLD_BITS;
 use crate::evidence::{Densities, Effect, Evidence, Known};
 use crate::flows::Exit;
-use crate::input::{Outcome, TrialSet};
+use crate::input::{TrialOutcome, TrialSet};
 use crate::layout::{Layout, Touched};
 use crate::leaves::{Leaves, leaves};
 use crate::level::{Curve, Levels, curves, levels};
 use crate::search::{Alike, Candidate, Search, simple_shapes};
-use crate::shape::Shape;
+use crate::shape::FaultShape;
 
 /// Most causes of one answer.
 const CAUSES_MAX: usize = 12;
@@ -26,7 +26,7 @@ const BEAM: usize = 4;
 /// A cause of a list, with the ways to die that it may not take.
 #[derive(Clone, Debug)]
 pub(crate) struct Listed {
-    pub shape: Shape,
+    pub shape: FaultShape,
     pub touched: Touched,
     pub barred: Vec<usize>,
 }
@@ -61,8 +61,8 @@ impl Problem {
     pub fn of(set: &TrialSet, exit: Exit) -> Self {
         let layout = Layout::of(set, exit);
         let died = |at: usize| match &set.trials[layout.items[at].trial].outcome {
-            Outcome::Died(way) => Some(way.clone()),
-            Outcome::Sizes(_) => None,
+            TrialOutcome::Died(way) => Some(way.clone()),
+            TrialOutcome::Sizes(_) => None,
         };
         let deaths: Vec<Option<String>> = (0..layout.items.len()).map(died).collect();
         // Where every test died nothing tells a place from the way in which tests were started.
@@ -165,14 +165,14 @@ impl Problem {
     fn joined(&self, explained: Explained) -> Explained {
         let mut ports: BTreeMap<usize, usize> = BTreeMap::new();
         for one in &explained.list {
-            if let Shape::Port(host, _) = one.shape {
+            if let FaultShape::Port(host, _) = one.shape {
                 *ports.entry(host).or_default() += 1;
             }
         }
         let mut best = explained;
         for host in ports.into_iter().filter(|(_, count)| *count > 1).map(|(host, _)| host) {
-            let is_port = |one: &Listed| matches!(one.shape, Shape::Port(own, _) if own == host);
-            let shape = Shape::Host(host);
+            let is_port = |one: &Listed| matches!(one.shape, FaultShape::Port(own, _) if own == host);
+            let shape = FaultShape::Host(host);
             let touched = self.layout.touched(&shape);
             let mut list: Vec<Listed> = best.list.iter().filter(|one| !is_port(one)).cloned().collect();
             list.insert(0, Listed { shape, touched, barred: Vec::new() });

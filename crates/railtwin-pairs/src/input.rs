@@ -11,7 +11,7 @@ pub struct Port {
 
 /// Traffic of a test, which decides its flows between ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Traffic {
+pub enum TrialTraffic {
     /// Each GPU sends to each GPU: `alltoall_perf`.
     AllToAll,
     /// Each rank sends to the next one: `sendrecv_perf`.
@@ -24,7 +24,7 @@ pub enum Traffic {
 
 /// Result of a test.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// Bandwidth for each size in bytes. The unit is free, but one class of tests shares it.
     Sizes(Vec<(u64, f64)>),
     /// The test died, by the way that is named: the source line of its first error, or silence.
@@ -37,11 +37,11 @@ pub struct Trial {
     /// Class of the test: results are compared within it.
     pub class: String,
     /// Traffic.
-    pub traffic: Traffic,
+    pub traffic: TrialTraffic,
     /// Ports that take part, in the order of their ranks.
     pub ports: Vec<Port>,
     /// Result.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
 }
 
 /// All tests of a cluster.

@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::flows::{Edge, Exit, HOSTS_OF_TEST_MAX, edges};
-use crate::input::{Outcome, Trial, TrialSet};
-use crate::shape::{Counts, Shape};
+use crate::input::{Trial, TrialOutcome, TrialSet};
+use crate::shape::{Counts, FaultShape};
 
 /// Both ends of a flow are on the rail; only the first; only the second.
 const BOTH: u8 = 1;
@@ -182,15 +182,15 @@ impl Layout {
     }
 
     /// The tests that a shape touches.
-    pub fn touched(&self, shape: &Shape) -> Touched {
+    pub fn touched(&self, shape: &FaultShape) -> Touched {
         let count = self.items.len();
-        if let Shape::Group { cut, rail, hosts } = shape {
+        if let FaultShape::Group { cut, rail, hosts } = shape {
             let members: Vec<bool> = (0..self.of_host.len()).map(|host| hosts.contains(&host)).collect();
             return Touched::of((0..count).filter(|&at| self.in_group(at, *cut, *rail, &members)));
         }
         let is_in = |at: &usize| self.edges_of(*at).iter().any(|edge| touches(shape, edge));
         let first = match shape {
-            Shape::Star(hub, _) => Some(*hub),
+            FaultShape::Star(hub, _) => Some(*hub),
             _ => shape.hosts().first().copied(),
         };
         // All tests that a shape with a host touches are that host's.
@@ -203,27 +203,29 @@ impl Layout {
 }
 
 /// Whether a shape touches a flow of an edge.
-pub(crate) fn touches(shape: &Shape, edge: &Edge) -> bool {
+pub(crate) fn touches(shape: &FaultShape, edge: &Edge) -> bool {
     let [a, b] = edge.hosts;
     let ends = |is: &dyn Fn([bool; 2]) -> bool, place: usize| {
         edge.places.iter().any(|ends| is(ends.map(|one| one == Some(place))))
     };
     match shape {
-        Shape::Host(host) => a == *host || b == *host,
-        Shape::Port(host, place) => ends(&|[at, bt]| (at && a == *host) || (bt && b == *host), *place),
-        Shape::Rail(place) => ends(&|[at, bt]| at || bt, *place),
-        Shape::RailCut(place) => ends(&|[at, bt]| at != bt, *place),
-        Shape::Pair(hosts) => edge.hosts == *hosts,
-        Shape::Star(hub, others) => (a == *hub && others.contains(&b)) || (b == *hub && others.contains(&a)),
-        Shape::Group { cut, rail, hosts } => edge.places.iter().any(|ends| {
+        FaultShape::Host(host) => a == *host || b == *host,
+        FaultShape::Port(host, place) => ends(&|[at, bt]| (at && a == *host) || (bt && b == *host), *place),
+        FaultShape::Rail(place) => ends(&|[at, bt]| at || bt, *place),
+        FaultShape::RailCut(place) => ends(&|[at, bt]| at != bt, *place),
+        FaultShape::Pair(hosts) => edge.hosts == *hosts,
+        FaultShape::Star(hub, others) => {
+            (a == *hub && others.contains(&b)) || (b == *hub && others.contains(&a))
+        }
+        FaultShape::Group { cut, rail, hosts } => edge.places.iter().any(|ends| {
             let in_set =
                 |side: usize| hosts.contains(&edge.hosts[side]) && (rail.is_none() || ends[side] == *rail);
             let [a, b] = [in_set(0), in_set(1)];
             if *cut { a != b } else { a || b }
         }),
-        Shape::Sends(host) => (a == *host && edge.ways[0]) || (b == *host && edge.ways[1]),
-        Shape::Receives(host) => (a == *host && edge.ways[1]) || (b == *host && edge.ways[0]),
-        Shape::OneWay([from, to]) => {
+        FaultShape::Sends(host) => (a == *host && edge.ways[0]) || (b == *host && edge.ways[1]),
+        FaultShape::Receives(host) => (a == *host && edge.ways[1]) || (b == *host && edge.ways[0]),
+        FaultShape::OneWay([from, to]) => {
             (a == *from && b == *to && edge.ways[0]) || (b == *from && a == *to && edge.ways[1])
         }
     }
@@ -231,7 +233,7 @@ pub(crate) fn touches(shape: &Shape, edge: &Edge) -> bool {
 
 impl Trial {
     /// Whether a shape touches a flow of the test.
-    pub fn is_touched(&self, shape: &Shape, exit: Exit) -> bool {
+    pub fn is_touched(&self, shape: &FaultShape, exit: Exit) -> bool {
         edges(self, exit).iter().any(|edge| touches(shape, edge))
     }
 }
@@ -239,10 +241,10 @@ impl Trial {
 /// An order of tests that does not depend on names of hosts: sums of floating point then do not, either.
 fn canonical(a: &Trial, b: &Trial) -> std::cmp::Ordering {
     a.class.cmp(&b.class).then_with(|| match (&a.outcome, &b.outcome) {
-        (Outcome::Died(a), Outcome::Died(b)) => a.cmp(b),
-        (Outcome::Died(_), Outcome::Sizes(_)) => std::cmp::Ordering::Less,
-        (Outcome::Sizes(_), Outcome::Died(_)) => std::cmp::Ordering::Greater,
-        (Outcome::Sizes(a), Outcome::Sizes(b)) => {
+        (TrialOutcome::Died(a), TrialOutcome::Died(b)) => a.cmp(b),
+        (TrialOutcome::Died(_), TrialOutcome::Sizes(_)) => std::cmp::Ordering::Less,
+        (TrialOutcome::Sizes(_), TrialOutcome::Died(_)) => std::cmp::Ordering::Greater,
+        (TrialOutcome::Sizes(a), TrialOutcome::Sizes(b)) => {
             let rows = a.iter().zip(b).map(|(a, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             rows.fold(a.len().cmp(&b.len()), std::cmp::Ordering::then)
         }

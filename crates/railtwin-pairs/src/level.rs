@@ -5,7 +5,7 @@
 //! third of sizes, as a natural logarithm.
 use railtwin_units::robust;
 
-use crate::input::{Outcome, TrialSet};
+use crate::input::{TrialOutcome, TrialSet};
 use crate::layout::Layout;
 
 /// Healthy results lie closer together than this, as a natural logarithm; a wider gap parts two modes.
@@ -50,8 +50,8 @@ pub(crate) struct Levels {
 /// Curves of all tests.
 pub(crate) fn curves(set: &TrialSet, layout: &Layout) -> Vec<Curve> {
     let curve = |trial: usize| match &set.trials[trial].outcome {
-        Outcome::Died(_) => Curve(Vec::new()),
-        Outcome::Sizes(rows) => {
+        TrialOutcome::Died(_) => Curve(Vec::new()),
+        TrialOutcome::Sizes(rows) => {
             let good = rows.iter().filter(|row| row.1 > 0.0 && row.1.is_finite());
             let mut rows: Vec<(u64, f64)> = good.map(|row| (row.0, row.1.ln())).collect();
             rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -1,23 +1,23 @@
 //! Tests between hosts as one inference problem: which hosts, NICs, rails, leaves or pairs slow or kill them.
 //!
 //! A test is a set of flows between ports. A cause is a set of ports that is touched or cut, a pair, a star or one direction
-//! ([`Shape`]). A cause saves bits in the description of all results, by their depth and by the ways in which tests died, and
+//! ([`FaultShape`]). A cause saves bits in the description of all results, by their depth and by the ways in which tests died, and
 //! costs its price; the causes with the shortest description are the answer. Leaves are learned from bandwidth beforehand, so
 //! that a hop over the spine is nobody's fault. Causes that explain as much stand beside each other as [`Alternative`]s.
 //!
 //! ```
-//! use railtwin_pairs::{Outcome, Port, Shape, Traffic, Trial, TrialSet, infer};
+//! use railtwin_pairs::{TrialOutcome, Port, FaultShape, TrialTraffic, Trial, TrialSet, infer};
 //!
 //! let mut set = TrialSet::default();
 //! for (a, b) in (0..6).flat_map(|a| (0..a).map(move |b| (a, b))) {
 //!     let ports = [a, b].map(|host| Port { host: set.host(&format!("host-{host}")), place: None }).to_vec();
 //!     let rate = if a == 5 { 20.0 } else { 45.0 + 0.1 * f64::from(b) };
-//!     let outcome = Outcome::Sizes(vec![(1 << 30, rate)]);
-//!     set.trials.push(Trial { class: "ring".into(), traffic: Traffic::Rings, ports, outcome });
+//!     let outcome = TrialOutcome::Sizes(vec![(1 << 30, rate)]);
+//!     set.trials.push(Trial { class: "ring".into(), traffic: TrialTraffic::Rings, ports, outcome });
 //! }
 //! let answer = infer(&set);
 //! let slow = set.hosts.iter().position(|name| name == "host-5").expect("it was tested");
-//! assert_eq!(answer.causes[0].shape, Shape::Host(slow));
+//! assert_eq!(answer.causes[0].shape, FaultShape::Host(slow));
 //! ```
 mod advice;
 mod answer;
@@ -32,10 +32,10 @@ mod search;
 mod shape;
 mod tell;
 
-pub use answer::{Alternative, Answer, Cause, Membership, NextTest, Trend};
+pub use answer::{Alternative, Answer, Membership, NextTest, PairCause, Trend};
 pub use flows::Exit;
-pub use input::{Outcome, Port, Traffic, Trial, TrialSet};
-pub use shape::Shape;
+pub use input::{Port, Trial, TrialOutcome, TrialSet, TrialTraffic};
+pub use shape::FaultShape;
 
 /// Bits from which a cause is told, and by which another one must be worse to be left out.
 pub const TOLD_BITS: f64 = 4.0;

@@ -4,7 +4,7 @@ use std::f64::consts::LN_2;
 
 use crate::evidence::{Effect, Evidence, Sums};
 use crate::layout::{Layout, Touched};
-use crate::shape::{Shape, group_price};
+use crate::shape::{FaultShape, group_price};
 
 /// Starts of ascents that are tried, the best first.
 const STARTS: usize = 10;
@@ -21,13 +21,13 @@ const GROUP_NATS: f64 = 6.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Alike {
     pub touched: Touched,
-    pub shapes: Vec<(Shape, f64)>,
+    pub shapes: Vec<(FaultShape, f64)>,
 }
 
 /// A possible cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    pub shape: Shape,
+    pub shape: FaultShape,
     pub touched: Touched,
     /// Bits saved beyond the price.
     pub bits: f64,
@@ -37,19 +37,23 @@ pub(crate) struct Candidate {
 pub(crate) fn simple_shapes(layout: &Layout) -> Vec<Alike> {
     let places: BTreeSet<usize> = layout.ports.iter().map(|(_, place)| *place).collect();
     let hosts = || (0..layout.of_host.len()).filter(|&host| !layout.of_host[host].is_empty());
-    let mut shapes: Vec<Shape> = hosts().map(Shape::Host).collect();
-    shapes.extend(layout.ports.iter().map(|(host, place)| Shape::Port(*host, *place)));
+    let mut shapes: Vec<FaultShape> = hosts().map(FaultShape::Host).collect();
+    shapes.extend(layout.ports.iter().map(|(host, place)| FaultShape::Port(*host, *place)));
     if layout.rails().next().is_some() {
-        shapes.extend(places.iter().flat_map(|place| [Shape::Rail(*place), Shape::RailCut(*place)]));
+        shapes
+            .extend(places.iter().flat_map(|place| [FaultShape::Rail(*place), FaultShape::RailCut(*place)]));
     }
-    shapes.extend(layout.pairs.iter().map(|pair| Shape::Pair(*pair)));
+    shapes.extend(layout.pairs.iter().map(|pair| FaultShape::Pair(*pair)));
     if layout.has_one_way {
-        shapes.extend(hosts().flat_map(|host| [Shape::Sends(host), Shape::Receives(host)]));
+        shapes.extend(hosts().flat_map(|host| [FaultShape::Sends(host), FaultShape::Receives(host)]));
         shapes.extend(
-            layout.pairs.iter().flat_map(|[a, b]| [Shape::OneWay([*a, *b]), Shape::OneWay([*b, *a])]),
+            layout
+                .pairs
+                .iter()
+                .flat_map(|[a, b]| [FaultShape::OneWay([*a, *b]), FaultShape::OneWay([*b, *a])]),
         );
     }
-    let mut by_tests: BTreeMap<Touched, Vec<(Shape, f64)>> = BTreeMap::new();
+    let mut by_tests: BTreeMap<Touched, Vec<(FaultShape, f64)>> = BTreeMap::new();
     for shape in shapes {
         let touched = layout.touched(&shape);
         if !touched.is_empty() {
@@ -57,7 +61,7 @@ pub(crate) fn simple_shapes(layout: &Layout) -> Vec<Alike> {
             by_tests.entry(touched).or_default().push((shape, price));
         }
     }
-    let alike = |(touched, mut shapes): (Touched, Vec<(Shape, f64)>)| {
+    let alike = |(touched, mut shapes): (Touched, Vec<(FaultShape, f64)>)| {
         shapes.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
         Alike { touched, shapes }
     };
@@ -90,7 +94,7 @@ impl Search<'_> {
     }
 
     /// Bits that a shape saves beyond its price.
-    pub fn bits(&self, shape: &Shape, touched: &Touched) -> f64 {
+    pub fn bits(&self, shape: &FaultShape, touched: &Touched) -> f64 {
         self.nats_of(touched) / LN_2 - shape.price(self.layout.counts)
     }
 
@@ -136,7 +140,7 @@ impl Search<'_> {
         let mut legs: BTreeMap<usize, Vec<(f64, usize, &Touched)>> = BTreeMap::new();
         for (alike, nats) in self.simple.iter().zip(nats) {
             let pair = alike.shapes.iter().find_map(|(shape, _)| match shape {
-                Shape::Pair(hosts) => Some(*hosts),
+                FaultShape::Pair(hosts) => Some(*hosts),
                 _ => None,
             });
             if let (Some([a, b]), true) = (pair, *nats > 0.0) {
@@ -160,7 +164,7 @@ impl Search<'_> {
                 if others.len() < 2 {
                     continue;
                 }
-                let shape = Shape::Star(hub, others.clone());
+                let shape = FaultShape::Star(hub, others.clone());
                 let bits = self.nats(&sums) / LN_2 - shape.price(self.layout.counts);
                 let touched = Touched::of(is_in.iter().copied());
                 found.push(Candidate { shape, touched, bits });
@@ -189,16 +193,16 @@ impl Search<'_> {
                 starts.push((bits, cut, rail, set.clone()));
             }
         }
-        starts.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2, &a.3).cmp(&(b.1, b.2, &b.3))));
+        starts.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (b.1, a.2, &a.3).cmp(&(a.1, b.2, &b.3))));
         starts.truncate(STARTS);
         let ends = starts.into_iter().map(|(_, cut, rail, set)| self.ascend(cut, rail, set));
         ends.filter(|one| self.is_group(&one.shape)).collect()
     }
 
     /// Whether a shape is not better told as a few hosts.
-    pub fn is_group(&self, shape: &Shape) -> bool {
+    pub fn is_group(&self, shape: &FaultShape) -> bool {
         match shape {
-            Shape::Group { rail: None, hosts, .. } => {
+            FaultShape::Group { rail: None, hosts, .. } => {
                 let others = self.layout.counts.hosts.saturating_sub(hosts.len());
                 hosts.len() >= GROUP_MIN && others >= GROUP_MIN
             }
@@ -279,7 +283,7 @@ impl Search<'_> {
         // Both sides of a cut of all rails are one cut: the smaller one names it.
         let side = !(cut && rail.is_none() && size(true) > size(false));
         let hosts = movable.iter().copied().filter(|host| set[*host] == side).collect();
-        let shape = Shape::Group { cut, rail, hosts };
+        let shape = FaultShape::Group { cut, rail, hosts };
         let touched = layout.touched(&shape);
         let bits = self.bits(&shape, &touched);
         Candidate { shape, touched, bits }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 /// Place of a fault, as the set of flows that it touches. Hosts and places are indices of
 /// [`TrialSet`](crate::TrialSet).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Shape {
+pub enum FaultShape {
     /// All flows of a host.
     Host(usize),
     /// All flows of the port of a host, as host and place.
@@ -40,11 +40,11 @@ pub(crate) struct Counts {
     pub hosts: usize,
     pub ports: usize,
     pub rails: usize,
-    /// Kinds of [`Shape`] that the tests could tell.
+    /// Kinds of [`FaultShape`] that the tests could tell.
     pub kinds: usize,
 }
 
-impl Shape {
+impl FaultShape {
     /// Price in bits: the kind, and which one of its kind.
     pub(crate) fn price(&self, of: Counts) -> f64 {
         let hosts = of.hosts.max(1) as f64;
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn prices_count_the_shapes_of_a_kind() {
         let of = Counts { hosts: 16, ports: 128, rails: 8, kinds: 4 };
-        let price = |shape: Shape| shape.price(of) - 2.0;
-        assert_eq!(price(Shape::Host(3)), 4.0);
-        assert_eq!(price(Shape::Port(3, 1)), 7.0);
-        assert!((price(Shape::Pair([0, 1])) - 120.0_f64.log2()).abs() < 1e-12);
-        let group = Shape::Group { cut: true, rail: None, hosts: BTreeSet::from([1, 2]) };
+        let price = |shape: FaultShape| shape.price(of) - 2.0;
+        assert_eq!(price(FaultShape::Host(3)), 4.0);
+        assert_eq!(price(FaultShape::Port(3, 1)), 7.0);
+        assert!((price(FaultShape::Pair([0, 1])) - 120.0_f64.log2()).abs() < 1e-12);
+        let group = FaultShape::Group { cut: true, rail: None, hosts: BTreeSet::from([1, 2]) };
         assert!((price(group) - 18.0_f64.log2() - 4.0 - 120.0_f64.log2()).abs() < 1e-12);
     }
 }

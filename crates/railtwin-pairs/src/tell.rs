@@ -6,12 +6,12 @@ use railtwin_units::robust;
 
 use crate::TOLD_BITS;
 use crate::advice::next_test;
-use crate::answer::{Alternative, Answer, Cause, Membership, Trend};
+use crate::answer::{Alternative, Answer, Membership, PairCause, Trend};
 use crate::evidence::{Effect, Evidence};
 use crate::infer::{Explained, Problem};
 use crate::layout::{Layout, Touched};
 use crate::leaves::Leaves;
-use crate::shape::Shape;
+use crate::shape::FaultShape;
 
 /// Most confidence in a cause.
 const CONFIDENCE_MAX: f64 = 0.95;
@@ -25,7 +25,8 @@ const SLOW_DEVIATIONS: f64 = 4.0;
 
 /// The answer of an explanation.
 pub(crate) fn answer(problem: &Problem, explained: &Explained) -> Answer {
-    let mut causes: Vec<Cause> = (0..explained.list.len()).map(|at| cause(problem, explained, at)).collect();
+    let mut causes: Vec<PairCause> =
+        (0..explained.list.len()).map(|at| cause(problem, explained, at)).collect();
     causes.sort_by(|a, b| b.bits.total_cmp(&a.bits).then_with(|| a.shape.cmp(&b.shape)));
     let layout = &problem.layout;
     let levels = &explained.levels;
@@ -72,7 +73,7 @@ fn leaves_of(layout: &Layout, known: &Leaves) -> Vec<Vec<usize>> {
 }
 
 /// One cause of the list, beside all others.
-fn cause(problem: &Problem, explained: &Explained, at: usize) -> Cause {
+fn cause(problem: &Problem, explained: &Explained, at: usize) -> PairCause {
     let own = &explained.list[at];
     let known = problem.known_without(explained, at);
     let evidence = problem.evidence(&explained.densities, &known);
@@ -84,7 +85,7 @@ fn cause(problem: &Problem, explained: &Explained, at: usize) -> Cause {
     let confidence = (1.0 - (-bits.max(0.0)).exp2()) * whole;
     let next = next_test(&problem.layout, &alternatives, &members);
     let counts = counted(problem, explained, &own.touched, &effect);
-    Cause {
+    PairCause {
         shape: own.shape.clone(),
         bits,
         confidence: confidence.min(CONFIDENCE_MAX),
@@ -165,18 +166,18 @@ impl Telling<'_> {
     }
 
     /// Evidence for each host of the tests that it belongs to a group, or a star, or does not.
-    fn members(&self, shape: &Shape, touched: &Touched) -> Vec<Membership> {
+    fn members(&self, shape: &FaultShape, touched: &Touched) -> Vec<Membership> {
         let own = self.nats(touched);
         let hosts = (0..self.layout().of_host.len()).filter(|&host| !self.layout().of_host[host].is_empty());
-        let flipped = |host: usize| -> Option<(bool, Shape)> {
+        let flipped = |host: usize| -> Option<(bool, FaultShape)> {
             match shape {
-                Shape::Group { cut, rail, hosts } => {
+                FaultShape::Group { cut, rail, hosts } => {
                     let (is_member, hosts) = without(hosts, host);
-                    Some((is_member, Shape::Group { cut: *cut, rail: *rail, hosts }))
+                    Some((is_member, FaultShape::Group { cut: *cut, rail: *rail, hosts }))
                 }
-                Shape::Star(hub, others) if *hub != host => {
+                FaultShape::Star(hub, others) if *hub != host => {
                     let (is_member, others) = without(others, host);
-                    Some((is_member, Shape::Star(*hub, others)))
+                    Some((is_member, FaultShape::Star(*hub, others)))
                 }
                 _ => None,
             }
@@ -193,7 +194,7 @@ impl Telling<'_> {
     /// All causes that explain as much, the cause first, and the part of their weight that is told.
     fn alternatives(
         &self,
-        shape: &Shape,
+        shape: &FaultShape,
         touched: &Touched,
         bits: f64,
         members: &[Membership],
@@ -201,7 +202,7 @@ impl Telling<'_> {
         let counts = self.layout().counts;
         let nats = self.nats(touched) / LN_2;
         let mut found: Vec<Alternative> = Vec::new();
-        let mut add = |other: Shape, bits: f64, is_same: bool| {
+        let mut add = |other: FaultShape, bits: f64, is_same: bool| {
             if other != *shape && !found.iter().any(|one| one.shape == other) {
                 found.push(Alternative { shape: other, bits, is_same, share: 0.0 });
             }
@@ -232,7 +233,7 @@ impl Telling<'_> {
         found.insert(0, Alternative { shape: shape.clone(), bits, is_same: true, share: 0.0 });
         // Several ports of one host: the host is the name that holds in any case.
         if let Some(host) = only_host(&found) {
-            let (shape, bits) = (Shape::Host(host), bits - TOLD_BITS);
+            let (shape, bits) = (FaultShape::Host(host), bits - TOLD_BITS);
             found.insert(1, Alternative { shape, bits, is_same: false, share: 0.0 });
         }
         let weight = |one: &Alternative| (one.bits - bits).exp2();
@@ -247,8 +248,8 @@ impl Telling<'_> {
     }
 
     /// The same hosts as another kind of group: cut or touch, each rail or all.
-    fn variants(&self, shape: &Shape, is_simple: bool) -> Vec<Shape> {
-        let Shape::Group { hosts, .. } = shape else { return Vec::new() };
+    fn variants(&self, shape: &FaultShape, is_simple: bool) -> Vec<FaultShape> {
+        let FaultShape::Group { hosts, .. } = shape else { return Vec::new() };
         if is_simple {
             return Vec::new();
         }
@@ -261,7 +262,7 @@ impl Telling<'_> {
                 // Both sides of a cut of all rails are one cut.
                 let is_twice = cut && rail.is_none() && std::ptr::eq(hosts, &raw const others);
                 if !hosts.is_empty() && !is_twice {
-                    variants.push(Shape::Group { cut, rail, hosts: hosts.clone() });
+                    variants.push(FaultShape::Group { cut, rail, hosts: hosts.clone() });
                 }
             }
         }
@@ -272,7 +273,7 @@ impl Telling<'_> {
 /// The one host of which several ports are the alternatives.
 fn only_host(found: &[Alternative]) -> Option<usize> {
     let mut hosts = found.iter().map(|one| match one.shape {
-        Shape::Port(host, _) => Some(host),
+        FaultShape::Port(host, _) => Some(host),
         _ => None,
     });
     let first = hosts.next().flatten()?;
@@ -290,14 +291,14 @@ fn without(hosts: &BTreeSet<usize>, host: usize) -> (bool, BTreeSet<usize>) {
 }
 
 /// Whether two groups differ only in hosts of which the tests tell nothing.
-fn is_untested_variant(other: &Shape, shape: &Shape, members: &[Membership]) -> bool {
+fn is_untested_variant(other: &FaultShape, shape: &FaultShape, members: &[Membership]) -> bool {
     let differ = |a: &BTreeSet<usize>, b: &BTreeSet<usize>| -> bool {
         let untested = |host: &usize| members.iter().any(|one| one.host == *host && !one.is_tested());
         a.symmetric_difference(b).all(untested)
     };
     match (other, shape) {
-        (Shape::Group { hosts: a, .. }, Shape::Group { hosts: b, .. }) => differ(a, b),
-        (Shape::Star(a, legs), Shape::Star(b, others)) => a == b && differ(legs, others),
+        (FaultShape::Group { hosts: a, .. }, FaultShape::Group { hosts: b, .. }) => differ(a, b),
+        (FaultShape::Star(a, legs), FaultShape::Star(b, others)) => a == b && differ(legs, others),
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ mod cases;
 
 use cases::{KINDS, Verdict, case, rename, renamed, score};
 use proptest::prelude::*;
-use railtwin_pairs::{Outcome, Port, Shape, Traffic, Trial, TrialSet, infer};
+use railtwin_pairs::{FaultShape, Port, Trial, TrialOutcome, TrialSet, TrialTraffic, infer};
 
 /// Cases of each kind.
 const EACH: u64 = 6;
@@ -34,8 +34,9 @@ fn an_answer_does_not_depend_on_names_and_order() {
     {
         let case = case(kind, 77);
         let (set, hosts, places) = renamed(&case, 5);
-        let told = |shapes: Vec<&Shape>, hosts: &[usize], places: &[usize]| -> Vec<Shape> {
-            let mut all: Vec<Shape> = shapes.into_iter().map(|shape| rename(shape, hosts, places)).collect();
+        let told = |shapes: Vec<&FaultShape>, hosts: &[usize], places: &[usize]| -> Vec<FaultShape> {
+            let mut all: Vec<FaultShape> =
+                shapes.into_iter().map(|shape| rename(shape, hosts, places)).collect();
             all.sort();
             all
         };
@@ -57,14 +58,14 @@ fn trials() -> impl Strategy<Value = TrialSet> {
     let value = prop_oneof![Just(0.0), Just(f64::NAN), Just(1e300), Just(-3.0), 1.0..50.0_f64];
     let sizes = prop::collection::vec((0..4_u64, value), 0..5);
     let outcome = prop_oneof![
-        4 => sizes.prop_map(Outcome::Sizes),
-        1 => "[ab]{0,1}".prop_map(Outcome::Died)
+        4 => sizes.prop_map(TrialOutcome::Sizes),
+        1 => "[ab]{0,1}".prop_map(TrialOutcome::Died)
     ];
     let traffic = prop_oneof![
-        Just(Traffic::AllToAll),
-        Just(Traffic::SendReceive),
-        Just(Traffic::Rings),
-        Just(Traffic::OneWay)
+        Just(TrialTraffic::AllToAll),
+        Just(TrialTraffic::SendReceive),
+        Just(TrialTraffic::Rings),
+        Just(TrialTraffic::OneWay)
     ];
     let port = (0..7_usize, prop::option::of(0..4_usize)).prop_map(|(host, place)| Port { host, place });
     let trial = ("[xy]", traffic, prop::collection::vec(port, 0..6), outcome)

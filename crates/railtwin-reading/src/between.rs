@@ -93,7 +93,8 @@ fn delays_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>
 fn tests_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>) -> Vec<OneWay> {
     let mut tests: BTreeMap<(&str, &[String; 2]), OneWay> = BTreeMap::new();
     for (way, measured) in ways {
-        let Some(bandwidth) = middle(&measured.values).zip(scale(way)).map(|(value, usual)| value / usual) else {
+        let Some(bandwidth) = middle(&measured.values).zip(scale(way)).map(|(value, usual)| value / usual)
+        else {
             continue;
         };
         let (hosts, nics) = (measured.hosts.clone(), measured.nics.clone());
@@ -155,7 +156,10 @@ pub fn of_pairs(
             )
         }));
         notes.extend(lower.filter(|share| *share < 1.0 - ALL).map(|share| {
-            format!("all {} bandwidths together are {share:.2} of those of the baseline", bandwidths_of(&shares).len())
+            format!(
+                "all {} bandwidths together are {share:.2} of those of the baseline",
+                bandwidths_of(&shares).len()
+            )
         }));
     }
     findings.extend(of_delays);

@@ -113,8 +113,10 @@ fn of_failed_beside(
         return (Vec::new(), Vec::new(), 0);
     }
     let mut notes = vec![format!("{tool}: {failed} of {tests} tests did not come to their end")];
-    let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
-        attempts.iter().filter(|attempt| !attempt.is_explained()).partition(|attempt| !attempt.hosts.is_empty());
+    let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) = attempts
+        .iter()
+        .filter(|attempt| !attempt.is_explained())
+        .partition(|attempt| !attempt.hosts.is_empty());
     let (open, named): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
         named.into_iter().partition(|attempt| attempt.is_judged && attempt.is_failed());
     let whole: Vec<&Attempt<'_>> = named.iter().chain(&open).copied().collect();
@@ -156,7 +158,14 @@ fn attempts<'a>(
             let same = all[first..].iter().position(|attempt| attempt.hosts == hosts);
             let row = same.map_or(all.len(), |row| first + row);
             if same.is_none() {
-                all.push(Attempt { file, hosts, tests: 0, failed: Vec::new(), explained: 0, is_judged: false });
+                all.push(Attempt {
+                    file,
+                    hosts,
+                    tests: 0,
+                    failed: Vec::new(),
+                    explained: 0,
+                    is_judged: false,
+                });
             }
             let attempt = &mut all[row];
             attempt.tests += 1;

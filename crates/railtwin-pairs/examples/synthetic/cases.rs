@@ -1,7 +1,9 @@
 //! Synthetic tests with known faults: twenty kinds, and how an answer is scored.
 use std::collections::BTreeSet;
 
-use railtwin_pairs::{Answer, Cause, Exit, Outcome, Port, Shape, Traffic, Trial, TrialSet};
+use railtwin_pairs::{
+    Answer, Exit, FaultShape, PairCause, Port, Trial, TrialOutcome, TrialSet, TrialTraffic,
+};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -48,7 +50,7 @@ pub struct Case {
     /// Tests.
     pub set: TrialSet,
     /// Faults; none where all is well.
-    pub truth: Vec<Shape>,
+    pub truth: Vec<FaultShape>,
     /// Whether silence is right because nothing compares with the fault.
     pub is_untold: bool,
 }
@@ -125,9 +127,9 @@ impl Builder {
         ports
     }
 
-    fn add(&mut self, class: &str, traffic: Traffic, ports: Vec<Port>, faults: &[(Shape, Fault)]) {
+    fn add(&mut self, class: &str, traffic: TrialTraffic, ports: Vec<Port>, faults: &[(FaultShape, Fault)]) {
         let mut trial =
-            Trial { class: class.to_owned(), traffic, ports, outcome: Outcome::Died(String::new()) };
+            Trial { class: class.to_owned(), traffic, ports, outcome: TrialOutcome::Died(String::new()) };
         let hosts: BTreeSet<usize> = trial.ports.iter().map(|port| port.host).collect();
         let mut log = 3.0 + class.len() as f64 / 10.0 + self.noise();
         log += hosts.iter().map(|host| self.offsets[*host]).sum::<f64>();
@@ -159,7 +161,7 @@ impl Builder {
             size(at, more)
         });
         let sizes: Vec<(u64, f64)> = sizes.collect();
-        trial.outcome = dies.map_or(Outcome::Sizes(sizes), Outcome::Died);
+        trial.outcome = dies.map_or(TrialOutcome::Sizes(sizes), TrialOutcome::Died);
         self.set.trials.push(trial);
     }
 
@@ -168,19 +170,21 @@ impl Builder {
     }
 
     /// All-to-all and send and receive between some pairs, with some GPUs of each host.
-    fn dense(&mut self, pairs: &[[usize; 2]], gpus: usize, faults: &[(Shape, Fault)]) {
+    fn dense(&mut self, pairs: &[[usize; 2]], gpus: usize, faults: &[(FaultShape, Fault)]) {
         for pair in pairs {
-            for (class, traffic) in [("alltoall", Traffic::AllToAll), ("sendrecv", Traffic::SendReceive)] {
+            for (class, traffic) in
+                [("alltoall", TrialTraffic::AllToAll), ("sendrecv", TrialTraffic::SendReceive)]
+            {
                 let ports = self.ports(pair, gpus, false);
                 self.add(&format!("{class}-{gpus}"), traffic, ports, faults);
             }
         }
     }
 
-    fn one_kind(&mut self, pairs: &[[usize; 2]], class: &str, faults: &[(Shape, Fault)]) {
+    fn one_kind(&mut self, pairs: &[[usize; 2]], class: &str, faults: &[(FaultShape, Fault)]) {
         for pair in pairs {
             let ports = self.ports(pair, PLACES, true);
-            self.add(class, Traffic::Rings, ports, faults);
+            self.add(class, TrialTraffic::Rings, ports, faults);
         }
     }
 
@@ -190,7 +194,7 @@ impl Builder {
         hosts.into_iter().take(count).collect()
     }
 
-    fn done(self, truth: Vec<Shape>) -> Case {
+    fn done(self, truth: Vec<FaultShape>) -> Case {
         Case { set: self.set, truth, is_untold: false }
     }
 }
@@ -202,7 +206,7 @@ enum Fault {
     Dies(f64),
 }
 
-fn slow(shapes: &[Shape]) -> Vec<(Shape, Fault)> {
+fn slow(shapes: &[FaultShape]) -> Vec<(FaultShape, Fault)> {
     shapes.iter().map(|shape| (shape.clone(), Fault::Slow)).collect()
 }
 
@@ -224,7 +228,7 @@ pub fn case(kind: &str, seed: u64) -> Case {
             let mut build = Builder::new(seed, 64);
             build.noise = 0.03;
             build.depth = [0.1, 0.2, 0.5][between(0, 2)];
-            let truth = vec![Shape::Host(build.random.random_range(0..64))];
+            let truth = vec![FaultShape::Host(build.random.random_range(0..64))];
             let pairs = build.pairs();
             build.one_kind(&pairs, "allreduce", &slow(&truth));
             build.done(truth)
@@ -278,29 +282,29 @@ fn leafy(build: &mut Builder) {
 
 fn sparse(kind: &str, mut build: Builder) -> Case {
     let hosts = build.hosts;
-    let (pairs, truth): (Vec<[usize; 2]>, Shape) = match kind {
-        "disjoint pairs" => ((0..hosts / 2).map(|at| [2 * at, 2 * at + 1]).collect(), Shape::Host(0)),
+    let (pairs, truth): (Vec<[usize; 2]>, FaultShape) = match kind {
+        "disjoint pairs" => ((0..hosts / 2).map(|at| [2 * at, 2 * at + 1]).collect(), FaultShape::Host(0)),
         "ring, one host" => {
             let next = |at: usize| [at.min((at + 1) % hosts), at.max((at + 1) % hosts)];
-            ((0..hosts).map(next).collect(), Shape::Host(build.random.random_range(0..hosts)))
+            ((0..hosts).map(next).collect(), FaultShape::Host(build.random.random_range(0..hosts)))
         }
         "star, one leg" => {
-            ((1..hosts).map(|leg| [0, leg]).collect(), Shape::Host(build.random.random_range(1..hosts)))
+            ((1..hosts).map(|leg| [0, leg]).collect(), FaultShape::Host(build.random.random_range(1..hosts)))
         }
-        "star, the hub" => ((1..hosts).map(|leg| [0, leg]).collect(), Shape::Host(0)),
+        "star, the hub" => ((1..hosts).map(|leg| [0, leg]).collect(), FaultShape::Host(0)),
         "four hosts all pairs, one host" => {
             build.hosts = 4;
             build.set.hosts.truncate(4);
             build.offsets.truncate(4);
-            (build.pairs(), Shape::Host(build.random.random_range(0..4)))
+            (build.pairs(), FaultShape::Host(build.random.random_range(0..4)))
         }
-        _ => (Vec::new(), Shape::Host(build.random.random_range(0..hosts))),
+        _ => (Vec::new(), FaultShape::Host(build.random.random_range(0..hosts))),
     };
     let faults = slow(std::slice::from_ref(&truth));
     for _ in 0..if pairs.is_empty() { 3 * hosts } else { 0 } {
         let four: Vec<usize> = build.some_hosts(4).into_iter().collect();
         let ports = build.ports(&four, PLACES, true);
-        build.add("ring of four", Traffic::Rings, ports, &faults);
+        build.add("ring of four", TrialTraffic::Rings, ports, &faults);
     }
     build.one_kind(&pairs, "allreduce", &faults);
     Case { is_untold: kind == "star, the hub", ..build.done(vec![truth]) }
@@ -309,11 +313,11 @@ fn sparse(kind: &str, mut build: Builder) -> Case {
 fn rails(kind: &str, mut build: Builder) -> Case {
     let (rail, size) = (build.random.random_range(0..PLACES), build.random.random_range(3..=build.hosts / 2));
     let truth = if kind.starts_with("one rail") {
-        Shape::Rail(rail)
+        FaultShape::Rail(rail)
     } else if kind.starts_with("one port") {
-        Shape::Port(build.random.random_range(0..build.hosts), rail)
+        FaultShape::Port(build.random.random_range(0..build.hosts), rail)
     } else {
-        Shape::Group { cut: true, rail: Some(rail), hosts: build.some_hosts(size) }
+        FaultShape::Group { cut: true, rail: Some(rail), hosts: build.some_hosts(size) }
     };
     let faults = slow(std::slice::from_ref(&truth));
     let pairs = build.pairs();
@@ -337,44 +341,49 @@ fn dense(kind: &str, mut build: Builder) -> Case {
     let host = pair[build.random.random_range(0..2)];
     let (truth, faults) = match kind {
         "one pair, one kind of test" => {
-            (vec![Shape::Pair(pair)], vec![(Shape::Pair(pair), Fault::SlowIn("kind-0"))])
+            (vec![FaultShape::Pair(pair)], vec![(FaultShape::Pair(pair), Fault::SlowIn("kind-0"))])
         }
-        "one pair, three kinds of test" => (vec![Shape::Pair(pair)], slow(&[Shape::Pair(pair)])),
+        "one pair, three kinds of test" => (vec![FaultShape::Pair(pair)], slow(&[FaultShape::Pair(pair)])),
         "one lone result" => {
             build.depth = build.random.random_range(0.15..0.7);
-            (vec![Shape::Pair(pair)], vec![(Shape::Pair(pair), Fault::SlowIn("kind-1"))])
+            (vec![FaultShape::Pair(pair)], vec![(FaultShape::Pair(pair), Fault::SlowIn("kind-1"))])
         }
         "two halves, all rails" => {
-            let half = Shape::Group { cut: true, rail: None, hosts: build.some_hosts(build.hosts / 2) };
+            let half = FaultShape::Group { cut: true, rail: None, hosts: build.some_hosts(build.hosts / 2) };
             (vec![half.clone()], slow(&[half]))
         }
         "one direction of a host" => {
-            let one = if build.random.random_bool(0.5) { Shape::Sends(host) } else { Shape::Receives(host) };
+            let one = if build.random.random_bool(0.5) {
+                FaultShape::Sends(host)
+            } else {
+                FaultShape::Receives(host)
+            };
             (vec![one.clone()], slow(&[one]))
         }
-        "one direction of a pair" => (vec![Shape::OneWay(pair)], slow(&[Shape::OneWay(pair)])),
+        "one direction of a pair" => (vec![FaultShape::OneWay(pair)], slow(&[FaultShape::OneWay(pair)])),
         "two hosts" => {
-            let two: Vec<Shape> = pair.map(Shape::Host).to_vec();
+            let two: Vec<FaultShape> = pair.map(FaultShape::Host).to_vec();
             (two.clone(), slow(&two))
         }
         "a third of the hosts" => {
-            let third: Vec<Shape> = build.some_hosts(build.hosts / 3).into_iter().map(Shape::Host).collect();
+            let third: Vec<FaultShape> =
+                build.some_hosts(build.hosts / 3).into_iter().map(FaultShape::Host).collect();
             (third.clone(), slow(&third))
         }
         "one pair dead in three kinds" => {
-            (vec![Shape::Pair(pair)], vec![(Shape::Pair(pair), Fault::Dies(1.0))])
+            (vec![FaultShape::Pair(pair)], vec![(FaultShape::Pair(pair), Fault::Dies(1.0))])
         }
-        "one host dead" => (vec![Shape::Host(host)], vec![(Shape::Host(host), Fault::Dies(0.9))]),
+        "one host dead" => (vec![FaultShape::Host(host)], vec![(FaultShape::Host(host), Fault::Dies(0.9))]),
         _ => {
             leafy(&mut build);
-            (vec![Shape::Host(host)], slow(&[Shape::Host(host)]))
+            (vec![FaultShape::Host(host)], slow(&[FaultShape::Host(host)]))
         }
     };
     if kind.starts_with("one direction") {
         for [a, b] in pairs {
             for ends in [[a, b], [b, a]] {
                 let ports = ends.map(|host| Port { host, place: None }).to_vec();
-                build.add("write", Traffic::OneWay, ports, &faults);
+                build.add("write", TrialTraffic::OneWay, ports, &faults);
             }
         }
     } else {
@@ -397,8 +406,8 @@ pub fn score(case: &Case, answer: &Answer) -> Verdict {
     }
     if let ([cause], true) = (&answer.causes[..], case.truth.len() > 1) {
         // Several slow hosts may be told as one group of them.
-        let hosts: BTreeSet<usize> = case.truth.iter().flat_map(Shape::hosts).collect();
-        if cause.shape == (Shape::Group { cut: false, rail: None, hosts }) {
+        let hosts: BTreeSet<usize> = case.truth.iter().flat_map(FaultShape::hosts).collect();
+        if cause.shape == (FaultShape::Group { cut: false, rail: None, hosts }) {
             return Verdict::Right;
         }
     }
@@ -417,23 +426,25 @@ pub fn score(case: &Case, answer: &Answer) -> Verdict {
 }
 
 /// How a cause fits a fault; none where it does not.
-fn fits(case: &Case, cause: &Cause, truth: &Shape) -> Option<Verdict> {
-    let touched = |shape: &Shape| -> Vec<bool> {
+fn fits(case: &Case, cause: &PairCause, truth: &FaultShape) -> Option<Verdict> {
+    let touched = |shape: &FaultShape| -> Vec<bool> {
         case.set.trials.iter().map(|trial| trial.is_touched(shape, Exit::ReceiverRail)).collect()
     };
     // The ports of a host that is told are no further alternative.
-    let is_part = |shape: &Shape| match shape {
-        Shape::Port(host, _) => cause.alternatives.iter().any(|other| other.shape == Shape::Host(*host)),
+    let is_part = |shape: &FaultShape| match shape {
+        FaultShape::Port(host, _) => {
+            cause.alternatives.iter().any(|other| other.shape == FaultShape::Host(*host))
+        }
         _ => false,
     };
     let several = cause.alternatives.iter().filter(|one| !is_part(&one.shape)).count() > 1;
     let has_untested = cause.members.iter().any(|member| !member.is_tested());
-    let told = |shape: &Shape| cause.alternatives.iter().any(|one| one.shape == *shape);
-    let same = |shapes: &[&Shape]| {
+    let told = |shape: &FaultShape| cause.alternatives.iter().any(|one| one.shape == *shape);
+    let same = |shapes: &[&FaultShape]| {
         let own = touched(truth);
         shapes.iter().any(|shape| touched(shape) == own)
     };
-    let all: Vec<&Shape> = cause.alternatives.iter().map(|one| &one.shape).collect();
+    let all: Vec<&FaultShape> = cause.alternatives.iter().map(|one| &one.shape).collect();
     if cause.shape == *truth && !several && !has_untested {
         Some(Verdict::Right)
     } else if told(truth) || same(&all) || is_untested_variant(cause, truth) {
@@ -445,10 +456,10 @@ fn fits(case: &Case, cause: &Cause, truth: &Shape) -> Option<Verdict> {
 }
 
 /// Whether a group differs from the truth only in hosts whose place the answer leaves open.
-fn is_untested_variant(cause: &Cause, truth: &Shape) -> bool {
-    let Shape::Group { cut, rail, hosts } = truth else { return false };
+fn is_untested_variant(cause: &PairCause, truth: &FaultShape) -> bool {
+    let FaultShape::Group { cut, rail, hosts } = truth else { return false };
     cause.alternatives.iter().any(|one| match &one.shape {
-        Shape::Group { cut: own_cut, rail: own_rail, hosts: own } => {
+        FaultShape::Group { cut: own_cut, rail: own_rail, hosts: own } => {
             let untested =
                 |host: &usize| cause.members.iter().any(|member| member.host == *host && !member.is_tested());
             own_cut == cut && own_rail == rail && own.symmetric_difference(hosts).all(untested)
@@ -476,28 +487,28 @@ pub fn renamed(case: &Case, seed: u64) -> (TrialSet, Vec<usize>, Vec<usize>) {
 }
 
 /// A shape under other names.
-pub fn rename(shape: &Shape, hosts: &[usize], places: &[usize]) -> Shape {
+pub fn rename(shape: &FaultShape, hosts: &[usize], places: &[usize]) -> FaultShape {
     let all = |of: &BTreeSet<usize>| of.iter().map(|host| hosts[*host]).collect();
     let sorted = |pair: &[usize; 2]| {
         let [a, b] = pair.map(|host| hosts[host]);
         [a.min(b), a.max(b)]
     };
     match shape {
-        Shape::Host(host) => Shape::Host(hosts[*host]),
-        Shape::Port(host, place) => Shape::Port(hosts[*host], places[*place]),
-        Shape::Rail(place) => Shape::Rail(places[*place]),
-        Shape::RailCut(place) => Shape::RailCut(places[*place]),
-        Shape::Pair(pair) => Shape::Pair(sorted(pair)),
-        Shape::Star(hub, others) => Shape::Star(hosts[*hub], all(others)),
-        Shape::Group { cut, rail, hosts: own } => {
+        FaultShape::Host(host) => FaultShape::Host(hosts[*host]),
+        FaultShape::Port(host, place) => FaultShape::Port(hosts[*host], places[*place]),
+        FaultShape::Rail(place) => FaultShape::Rail(places[*place]),
+        FaultShape::RailCut(place) => FaultShape::RailCut(places[*place]),
+        FaultShape::Pair(pair) => FaultShape::Pair(sorted(pair)),
+        FaultShape::Star(hub, others) => FaultShape::Star(hosts[*hub], all(others)),
+        FaultShape::Group { cut, rail, hosts: own } => {
             let own: BTreeSet<usize> = all(own);
             let others = (0..hosts.len()).filter(|host| !own.contains(host)).collect();
             // Both sides of a cut of all rails name it.
             let own = if *cut && rail.is_none() { own.min(others) } else { own };
-            Shape::Group { cut: *cut, rail: rail.map(|rail| places[rail]), hosts: own }
+            FaultShape::Group { cut: *cut, rail: rail.map(|rail| places[rail]), hosts: own }
         }
-        Shape::Sends(host) => Shape::Sends(hosts[*host]),
-        Shape::Receives(host) => Shape::Receives(hosts[*host]),
-        Shape::OneWay(pair) => Shape::OneWay(pair.map(|host| hosts[host])),
+        FaultShape::Sends(host) => FaultShape::Sends(hosts[*host]),
+        FaultShape::Receives(host) => FaultShape::Receives(hosts[*host]),
+        FaultShape::OneWay(pair) => FaultShape::OneWay(pair.map(|host| hosts[host])),
     }
 }

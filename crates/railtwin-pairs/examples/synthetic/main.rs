@@ -4,7 +4,7 @@
 mod cases;
 
 use cases::{KINDS, Verdict, case, rename, renamed, score};
-use railtwin_pairs::{Shape, infer};
+use railtwin_pairs::{FaultShape, infer};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,16 +29,16 @@ fn main() {
             if verdict == Verdict::Wrong || (only.is_some() && verdict == Verdict::Silent) {
                 println!("  {verdict:?} {own}: truth {:?}", case.truth);
                 for cause in &answer.causes {
-                    let others: Vec<&Shape> = cause.alternatives.iter().map(|one| &one.shape).collect();
+                    let others: Vec<&FaultShape> = cause.alternatives.iter().map(|one| &one.shape).collect();
                     println!("    {:.1} bits, {:?} slow: {others:?}", cause.bits, cause.slow);
                 }
             }
             if at % 5 == 0 {
                 let (set, hosts, places) = renamed(&case, own);
-                let mut told: Vec<Shape> =
+                let mut told: Vec<FaultShape> =
                     answer.causes.iter().map(|cause| rename(&cause.shape, &hosts, &places)).collect();
                 let other = infer(&set);
-                let mut others: Vec<Shape> = other
+                let mut others: Vec<FaultShape> = other
                     .causes
                     .iter()
                     .map(|cause| {

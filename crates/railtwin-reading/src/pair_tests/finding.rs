@@ -1,13 +1,13 @@
 //! Causes of an answer as findings, with typed evidence and advice.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::robust;
-use railtwin_formats::telemetry::NcclTest;
-use railtwin_pairs::{Alternative, Answer, Cause, Outcome, Shape, Trend, TrialSet};
+use railtwin_formats::telemetry::{NcclTest, NcclTestEnd};
+use railtwin_pairs::{Alternative, Answer, FaultShape, PairCause, Trend, TrialOutcome, TrialSet};
 use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLine, Suspect, Syndrome};
 
-use super::place::{components, is_cut, list, of_port, of_shape, without_parts};
+use super::place::{components, is_cut, list, of_port, of_shape, of_some_rail, without_parts};
 
 /// Confidence in a cause of one result.
 const ONE: f64 = 0.8;
@@ -18,6 +18,8 @@ const SUSPECTS: usize = 24;
 const LINES: usize = 90;
 /// Sizes of one result that stand in evidence.
 const SIZES: usize = 3;
+/// Rails of the same hosts from which they are told as one.
+const RAILS: usize = 2;
 /// A share of the usual bandwidth that counts as exactly half.
 const HALF: f64 = 0.05;
 
@@ -35,7 +37,7 @@ fn usual<'a>(set: &'a TrialSet, answer: &Answer) -> BTreeMap<(&'a str, u64), f64
     let mut values: BTreeMap<(&str, u64), [Vec<f64>; 2]> = BTreeMap::new();
     for (at, trial) in set.trials.iter().enumerate() {
         let is_slowed = answer.causes.iter().any(|cause| cause.trials.contains(&at));
-        if let Outcome::Sizes(sizes) = &trial.outcome {
+        if let TrialOutcome::Sizes(sizes) = &trial.outcome {
             for (bytes, value) in sizes.iter().filter(|size| size.1 > 0.0) {
                 values.entry((&trial.class, *bytes)).or_default()[usize::from(is_slowed)].push(*value);
             }
@@ -51,13 +53,13 @@ fn usual<'a>(set: &'a TrialSet, answer: &Answer) -> BTreeMap<(&'a str, u64), f64
 fn finding(
     set: &TrialSet,
     answer: &Answer,
-    cause: &Cause,
+    cause: &PairCause,
     usual: &BTreeMap<(&str, u64), f64>,
     lines: Lines<'_, '_>,
 ) -> Finding {
     let told = without_parts(&cause.alternatives);
     let suspects = suspects(set, &told);
-    let several = told.len() > 1 && !is_one_place(&told);
+    let several = told.len() > 1 && !is_one_place(cause, &told);
     let mut confidence = if cause.trials.len() > 1 { cause.confidence } else { cause.confidence.min(ONE) };
     if several {
         confidence = confidence.min(UNTOLD);
@@ -65,8 +67,12 @@ fn finding(
     let count = suspects.len().max(1) as f64;
     let dead: usize = cause.deaths.iter().map(|(_, count)| count).sum();
     let is_slow = cause.slow[0] > 0;
+    let died = cause.trials.iter().filter_map(|at| lines(*at).1.failure.as_ref());
+    let died = died.filter(|failure| failure.end == NcclTestEnd::Died).count();
     let (syndrome, faults) = if is_slow {
         (Syndrome::CommunicationSlow, vec![FaultKind::Slow, FaultKind::Lossy])
+    } else if 2 * died > dead {
+        (Syndrome::Crash, vec![FaultKind::GpuError, FaultKind::Crash, FaultKind::Down, FaultKind::Lossy])
     } else {
         (
             Syndrome::CommunicationHang,
@@ -99,10 +105,21 @@ fn finding(
 
 /// Components of all alternatives with their parts of the weight, the most likely first.
 fn suspects(set: &TrialSet, told: &[&Alternative]) -> Vec<(Component, f64)> {
+    let rails_of = |shape: &FaultShape| match shape {
+        FaultShape::Group { rail: Some(_), hosts, .. } => {
+            let same = |one: &&&Alternative| matches!(&one.shape, FaultShape::Group { rail: Some(_), hosts: own, .. } if own == hosts);
+            told.iter().filter(same).count()
+        }
+        _ => 0,
+    };
     let all: f64 = told.iter().map(|one| one.share).sum();
     let mut shares: BTreeMap<Component, f64> = BTreeMap::new();
     for one in told {
-        let own = components(set, &one.shape);
+        // Many rails of the same hosts are one suspect: nothing tells which.
+        let own = match &one.shape {
+            FaultShape::Group { hosts, .. } if rails_of(&one.shape) > RAILS => vec![of_some_rail(set, hosts)],
+            shape => components(set, shape),
+        };
         let part = one.share / all.max(f64::MIN_POSITIVE) / own.len().max(1) as f64;
         own.into_iter().for_each(|component| *shares.entry(component).or_default() += part);
     }
@@ -111,11 +128,15 @@ fn suspects(set: &TrialSet, told: &[&Alternative]) -> Vec<(Component, f64)> {
     list
 }
 
-/// Whether all alternatives are the same ports, touched or cut.
-fn is_one_place(told: &[&Alternative]) -> bool {
+/// Whether all alternatives part the hosts alike, or are the same rail: the place is known but for the side or the rail.
+fn is_one_place(cause: &PairCause, told: &[&Alternative]) -> bool {
+    let tested: BTreeSet<usize> = cause.members.iter().map(|one| one.host).collect();
     let place = |one: &Alternative| match &one.shape {
-        Shape::Group { rail, hosts, .. } => Some((*rail, Some(hosts.clone()))),
-        Shape::Rail(rail) | Shape::RailCut(rail) => Some((Some(*rail), None)),
+        FaultShape::Group { hosts, .. } => {
+            let others: BTreeSet<usize> = tested.difference(hosts).copied().collect();
+            Some((None, hosts.clone().min(others)))
+        }
+        FaultShape::Rail(rail) | FaultShape::RailCut(rail) => Some((Some(*rail), BTreeSet::new())),
         _ => None,
     };
     let first = told.first().and_then(|one| place(one));
@@ -123,7 +144,7 @@ fn is_one_place(told: &[&Alternative]) -> bool {
 }
 
 /// Evidence of the cause as a whole: results that it slows, tests that it kills.
-fn whole(set: &TrialSet, answer: &Answer, cause: &Cause, dead: usize) -> Vec<Evidence> {
+fn whole(set: &TrialSet, answer: &Answer, cause: &PairCause, dead: usize) -> Vec<Evidence> {
     let place = of_shape(set, &cause.shape);
     let mut evidence = Vec::new();
     let [slow, compared] = cause.slow;
@@ -131,14 +152,23 @@ fn whole(set: &TrialSet, answer: &Answer, cause: &Cause, dead: usize) -> Vec<Evi
         let [left, all] = answer.slow_left;
         let way = if is_cut(&cause.shape) { "cut" } else { "touched" };
         let seen = TestSeen::SlowFlows { place: place.clone(), way, compared, left, all };
+        let mut shares: Vec<f64> = cause.left.iter().map(|(_, left)| *left).collect();
+        let share = robust::median(&mut shares).unwrap_or(1.0);
+        let pattern = pattern(cause, share).to_owned();
+        evidence.push(Evidence::new(TestSeen::PairsShare { pattern }, share, 1.0));
         evidence.push(Evidence::new(seen, slow as f64, 0.0));
-        for (class, left) in &cause.left {
-            let pattern = format!("{}, in {class}", pattern(cause, *left));
-            evidence.push(Evidence::new(TestSeen::PairsShare { pattern }, *left, 1.0));
-        }
+        let classes = cause.left.iter().filter(|_| cause.left.len() > 1);
+        evidence.extend(
+            classes.map(|(class, left)| {
+                Evidence::new(TestSeen::ClassShare { class: class.clone() }, *left, 1.0)
+            }),
+        );
     }
     if dead > 0 {
-        let ways = cause.deaths.iter().map(|(way, count)| format!("{count} at {way}")).collect();
+        let of_way = |(way, count): &(String, usize)| {
+            if way.contains(':') { format!("{count} at {way}") } else { format!("{count} {way}") }
+        };
+        let ways = cause.deaths.iter().map(of_way).collect();
         let seen = TestSeen::DeadFlows { place, ways, touched: cause.touched };
         evidence.push(Evidence::new(seen, dead as f64, 0.0));
     }
@@ -146,7 +176,7 @@ fn whole(set: &TrialSet, answer: &Answer, cause: &Cause, dead: usize) -> Vec<Evi
 }
 
 /// How bandwidth is lost.
-fn pattern(cause: &Cause, left: f64) -> &'static str {
+fn pattern(cause: &PairCause, left: f64) -> &'static str {
     match cause.trend {
         Trend::FallsWithSize => "falling with size",
         Trend::SmallOnly => "little at small sizes only",
@@ -156,7 +186,7 @@ fn pattern(cause: &Cause, left: f64) -> &'static str {
 }
 
 /// Evidence of groups and alternatives: members, hosts whose place is not tested, other causes.
-fn of_groups(set: &TrialSet, cause: &Cause, told: &[&Alternative]) -> Vec<Evidence> {
+fn of_groups(set: &TrialSet, cause: &PairCause, told: &[&Alternative]) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     let hosts = |is: &dyn Fn(&railtwin_pairs::Membership) -> bool| {
         list(set, cause.members.iter().filter(|one| is(one)).map(|one| one.host))
@@ -189,10 +219,10 @@ fn of_groups(set: &TrialSet, cause: &Cause, told: &[&Alternative]) -> Vec<Eviden
 }
 
 /// Single results that the cause slows, beside the median of those that no cause slows.
-fn of_results(set: &TrialSet, cause: &Cause, usual: &BTreeMap<(&str, u64), f64>) -> Vec<Evidence> {
+fn of_results(set: &TrialSet, cause: &PairCause, usual: &BTreeMap<(&str, u64), f64>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for trial in cause.trials.iter().filter_map(|at| set.trials.get(*at)) {
-        let Outcome::Sizes(sizes) = &trial.outcome else { continue };
+        let TrialOutcome::Sizes(sizes) = &trial.outcome else { continue };
         let hosts = list(set, trial.ports.iter().map(|port| port.host));
         let mut hosts = hosts;
         hosts.dedup();
@@ -209,8 +239,8 @@ fn of_results(set: &TrialSet, cause: &Cause, usual: &BTreeMap<(&str, u64), f64>)
 }
 
 /// Single tests that the cause kills.
-fn of_deaths(set: &TrialSet, cause: &Cause, lines: Lines<'_, '_>) -> Vec<Evidence> {
-    let dead = cause.trials.iter().filter(|at| matches!(set.trials[**at].outcome, Outcome::Died(_)));
+fn of_deaths(set: &TrialSet, cause: &PairCause, lines: Lines<'_, '_>) -> Vec<Evidence> {
+    let dead = cause.trials.iter().filter(|at| matches!(set.trials[**at].outcome, TrialOutcome::Died(_)));
     let evidence = dead.filter_map(|at| {
         let (file, test) = lines(*at);
         let failure = test.failure.as_ref()?;
@@ -229,34 +259,36 @@ fn of_deaths(set: &TrialSet, cause: &Cause, lines: Lines<'_, '_>) -> Vec<Evidenc
 }
 
 /// What to do: first where to look, then the test that parts the alternatives.
-fn advice(set: &TrialSet, cause: &Cause, told: &[&Alternative]) -> String {
+fn advice(set: &TrialSet, cause: &PairCause, told: &[&Alternative]) -> String {
     let look = match (&cause.shape, cause.trend) {
-        (Shape::Group { cut: true, .. }, _) => {
+        (FaultShape::Group { cut: true, .. }, _) => {
             "look at the leaf of this rail that serves these hosts, at its uplinks and at how traffic leaves it"
         }
-        (Shape::Rail(_) | Shape::RailCut(_), _) => {
+        (FaultShape::Rail(_) | FaultShape::RailCut(_), _) => {
             "NICs at this place share a rail: look at its leaves, at the cables from them to the tiers above and at how traffic leaves it"
         }
-        (Shape::Group { rail: Some(_), .. }, _) => "look at the leaf of this rail that serves these hosts",
+        (FaultShape::Group { rail: Some(_), .. }, _) => {
+            "look at the leaf of this rail that serves these hosts"
+        }
         (_, Trend::FallsWithSize) => {
             "loss or pauses, which long transfers meet more often: read drops, pauses, out-of-sequence packets and \
              retransmissions of both NICs, and of the switches between, before and after a large test"
         }
-        (Shape::Star(..) | Shape::Pair(_) | Shape::OneWay(_), _) if cause.slow[0] == 0 => {
+        (FaultShape::Star(..) | FaultShape::Pair(_) | FaultShape::OneWay(_), _) if cause.slow[0] == 0 => {
             "run the test between these hosts again, then over other NICs: what stays with a path is the path's"
         }
-        (Shape::Star(..) | Shape::Pair(_) | Shape::OneWay(_), _) => {
+        (FaultShape::Star(..) | FaultShape::Pair(_) | FaultShape::OneWay(_), _) => {
             "test both hosts with others and over other source ports: what stays with a path is the path's"
         }
-        (Shape::Port(..), _) => "look at this NIC, its cable and its PCIe link",
+        (FaultShape::Port(..), _) => "look at this NIC, its cable and its PCIe link",
         _ => "test the NICs of the host one by one to tell which of them it is",
     };
-    let Some(next) = cause.next.filter(|_| told.len() > 1 || cause.members.iter().any(|one| !one.is_tested())) else {
+    let Some(next) =
+        cause.next.filter(|_| told.len() > 1 || cause.members.iter().any(|one| !one.is_tested()))
+    else {
         return look.to_owned();
     };
     let [first, second] = next.ports.map(|port| of_port(set, port));
     let [slow, all] = next.parts;
-    format!(
-        "{look}; next test: {first} with {second}, which is slow under {slow} of {all} explanations"
-    )
+    format!("{look}; next test: {first} with {second}, which is slow under {slow} of {all} explanations")
 }

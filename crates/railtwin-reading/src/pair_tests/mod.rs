@@ -7,7 +7,7 @@ mod place;
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_formats::telemetry::{NcclTest, NcclTestFailure};
-use railtwin_pairs::{Answer, Outcome, Port, Traffic, Trial, TrialSet, infer};
+use railtwin_pairs::{Answer, Port, Trial, TrialOutcome, TrialSet, TrialTraffic, infer};
 use railtwin_records::Finding;
 
 use super::tests_between::class_of;
@@ -52,7 +52,7 @@ pub(super) fn of_nccl_tests(files: &[(String, Vec<NcclTest>)]) -> PairVerdict {
             }
         }
     }
-    let deaths = |at: &usize| matches!(set.trials[*at].outcome, Outcome::Died(_));
+    let deaths = |at: &usize| matches!(set.trials[*at].outcome, TrialOutcome::Died(_));
     let dead: Vec<usize> = (0..rows.len()).filter(deaths).collect();
     if set.trials.is_empty() {
         return PairVerdict::default();
@@ -80,8 +80,8 @@ pub(super) fn of_one_way(tests: &[OneWay]) -> Vec<Finding> {
     for test in tests {
         let ends = [0, 1].map(|end| (&test.hosts[end], &test.nics[end]));
         let ports = ends.map(|(host, nic)| Port { host: set.host(host), place: set.place(nic) }).to_vec();
-        let outcome = Outcome::Sizes(test.sizes.clone());
-        set.trials.push(Trial { class: test.kind.clone(), traffic: Traffic::OneWay, ports, outcome });
+        let outcome = TrialOutcome::Sizes(test.sizes.clone());
+        set.trials.push(Trial { class: test.kind.clone(), traffic: TrialTraffic::OneWay, ports, outcome });
     }
     if set.hosts.len() < HOSTS_MIN {
         return Vec::new();
@@ -100,22 +100,24 @@ fn trial(set: &mut TrialSet, test: &NcclTest) -> Option<Trial> {
     let outcome = match &test.failure {
         // A host that reports a failure of its own is judged by its word.
         Some(failure) if failure.own => return None,
-        Some(failure) => Outcome::Died(way(failure)),
-        None => Outcome::Sizes(sizes(test)),
+        Some(failure) => TrialOutcome::Died(way(failure)),
+        None => TrialOutcome::Sizes(sizes(test)),
     };
-    if outcome == Outcome::Sizes(Vec::new()) {
+    if outcome == TrialOutcome::Sizes(Vec::new()) {
         return None;
     }
     let mut devices: Vec<_> = test.devices.iter().collect();
     devices.sort_by_key(|device| device.rank);
-    let port = |set: &mut TrialSet, host: &str, bus: &str| Port { host: set.host(host), place: set.place(bus) };
+    let port =
+        |set: &mut TrialSet, host: &str, bus: &str| Port { host: set.host(host), place: set.place(bus) };
     let ports = devices.iter().map(|device| port(set, &device.host, &device.bus)).collect();
     let traffic = match test.name.as_str() {
-        "alltoall_perf" => Traffic::AllToAll,
-        "sendrecv_perf" => Traffic::SendReceive,
-        _ => Traffic::Rings,
+        "alltoall_perf" => TrialTraffic::AllToAll,
+        "sendrecv_perf" => TrialTraffic::SendReceive,
+        _ => TrialTraffic::Rings,
     };
-    let class = if hosts.len() == 2 { class_of(test) } else { format!("{}, {} hosts", class_of(test), hosts.len()) };
+    let class =
+        if hosts.len() == 2 { class_of(test) } else { format!("{}, {} hosts", class_of(test), hosts.len()) };
     Some(Trial { class, traffic, ports, outcome })
 }
 
@@ -150,11 +152,18 @@ fn notes(set: &TrialSet, answer: &Answer) -> Vec<String> {
     set.trials.iter().for_each(|trial| *classes.entry(&trial.class).or_default() += 1);
     let lone = classes.values().filter(|count| **count < 3).count();
     if lone > 0 {
-        notes.push(format!("{lone} kinds of tests between hosts have fewer than 3 results: nothing compares with them"));
+        notes.push(format!(
+            "{lone} kinds of tests between hosts have fewer than 3 results: nothing compares with them"
+        ));
     }
     if !answer.leaves.is_empty() {
-        let leaves = answer.leaves.iter().map(|hosts| format!("({})", place::names(set, hosts.iter().copied())));
-        notes.push(format!("bandwidth tells {} leaves of hosts: {}", answer.leaves.len(), leaves.collect::<Vec<_>>().join(", ")));
+        let leaves =
+            answer.leaves.iter().map(|hosts| format!("({})", place::names(set, hosts.iter().copied())));
+        notes.push(format!(
+            "bandwidth tells {} leaves of hosts: {}",
+            answer.leaves.len(),
+            leaves.collect::<Vec<_>>().join(", ")
+        ));
     }
     if answer.slow_left[0] > 0 && !answer.causes.is_empty() {
         let [left, all] = answer.slow_left;
@@ -162,3 +171,6 @@ fn notes(set: &TrialSet, answer: &Answer) -> Vec<String> {
     }
     notes
 }
+
+#[cfg(test)]
+mod tests;

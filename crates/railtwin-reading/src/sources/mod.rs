@@ -227,9 +227,7 @@ impl<'a> Wanted<'a> {
         };
         let names = |hosts: &'a [String]| hosts.iter().map(String::as_str).collect();
         match seen {
-            TestSeen::WithinHost { class, bytes } => {
-                Self { class: Some(class), bytes: Some(*bytes), ..none }
-            }
+            TestSeen::WithinHost { class, bytes } => Self { class: Some(class), bytes: Some(*bytes), ..none },
             TestSeen::PairAt { hosts, class, bytes } => {
                 Self { hosts: names(hosts), alone: true, class: Some(class), bytes: Some(*bytes), ..none }
             }

@@ -11,12 +11,14 @@ seen! {
         hosts[0], hosts[1]
     );
     SlowFlows { place: String, way: &'static str, compared: usize, left: usize, all: usize } ["results"] format!(
-        "slow results of {compared} with flows {place} ({way}); of all {all} slow results no cause explains {left}"
+        "slow results, of {compared} with flows {place} ({way}); of all {all} slow results no cause explains {left}"
     );
     DeadFlows { place: String, ways: Vec<String>, touched: usize } ["tests"] format!(
-        "tests that died, of {touched} with flows {place}: {}",
+        "tests that failed, of {touched} with flows {place}: {}",
         ways.join(", ")
     );
+    ClassShare { class: String } [""]
+        format!("bandwidth of these flows in {class}, as a share of what is usual");
     GroupHosts { hosts: Vec<String>, is_member: bool, bits: u32 } ["hosts"] format!(
         "hosts that {} it, each with {bits} bits or more: {}",
         if *is_member { "belong to" } else { "do not belong to" },
