@@ -100,32 +100,37 @@ impl Search<'_> {
 
     /// All candidates that save bits, the best first, one for each set of tests.
     pub fn candidates(&self) -> Vec<Candidate> {
-        let mut nats: Vec<f64> = Vec::new();
         let mut found: BTreeMap<Touched, Candidate> = BTreeMap::new();
-        let mut keep = |candidate: Candidate| {
+        for candidate in self.all() {
             if candidate.bits > 0.0
                 && found.get(&candidate.touched).is_none_or(|one| one.bits < candidate.bits)
             {
                 found.insert(candidate.touched.clone(), candidate);
             }
-        };
+        }
+        let mut list: Vec<Candidate> = found.into_values().filter(|one| self.agrees(one)).collect();
+        list.sort_by(|a, b| b.bits.total_cmp(&a.bits).then_with(|| a.shape.cmp(&b.shape)));
+        list
+    }
+
+    /// All candidates: several may touch the same tests.
+    pub fn all(&self) -> Vec<Candidate> {
+        let (mut nats, mut found): (Vec<f64>, Vec<Candidate>) = Default::default();
         for alike in self.simple {
             let own = self.nats_of(&alike.touched);
             nats.push(own);
             let (shape, price) = &alike.shapes[0];
             let bits = own / LN_2 - price;
-            keep(Candidate { shape: shape.clone(), touched: alike.touched.clone(), bits });
+            found.push(Candidate { shape: shape.clone(), touched: alike.touched.clone(), bits });
         }
         let all: f64 = (0..self.layout.items.len()).map(|at| self.evidence.vote(at).max(0.0)).sum();
         if all > GROUP_NATS {
-            self.stars(&nats).into_iter().for_each(&mut keep);
+            found.extend(self.stars(&nats));
             if self.layout.counts.hosts <= GROUP_HOSTS_MAX && self.layout.counts.hosts > 2 {
-                self.groups().into_iter().for_each(&mut keep);
+                found.extend(self.groups());
             }
         }
-        let mut list: Vec<Candidate> = found.into_values().filter(|one| self.agrees(one)).collect();
-        list.sort_by(|a, b| b.bits.total_cmp(&a.bits).then_with(|| a.shape.cmp(&b.shape)));
-        list
+        found
     }
 
     /// Whether the results of a candidate agree that it slows them: what spares many is no cause.

@@ -222,6 +222,14 @@ impl Telling<'_> {
                 add(other, own, is_same);
             }
         }
+        // Groups and stars that touch the same tests, of which the search keeps the cheapest.
+        if matches!(shape, FaultShape::Star(..) | FaultShape::Group { .. }) {
+            for other in search.all().into_iter().filter(|other| other.touched == *touched) {
+                if !is_untested_variant(&other.shape, shape, members) {
+                    add(other.shape, other.bits, true);
+                }
+            }
+        }
         for other in search.candidates().into_iter().take_while(|other| other.bits > bits - TOLD_BITS) {
             if other.touched != *touched && !is_untested_variant(&other.shape, shape, members) {
                 add(other.shape, other.bits, false);

@@ -16,8 +16,6 @@ const UNTOLD: f64 = 0.45;
 /// Most suspects of a finding, and most lines of single results.
 const SUSPECTS: usize = 24;
 const LINES: usize = 90;
-/// Sizes of one result that stand in evidence.
-const SIZES: usize = 3;
 /// Rails of the same hosts from which they are told as one.
 const RAILS: usize = 2;
 /// A share of the usual bandwidth that counts as exactly half.
@@ -221,13 +219,15 @@ fn of_groups(set: &TrialSet, cause: &PairCause, told: &[&Alternative]) -> Vec<Ev
 /// Single results that the cause slows, beside the median of those that no cause slows.
 fn of_results(set: &TrialSet, cause: &PairCause, usual: &BTreeMap<(&str, u64), f64>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
+    // Some sizes of each result, and no result without one.
+    let most = (LINES / cause.trials.len().max(1)).max(1);
     for trial in cause.trials.iter().filter_map(|at| set.trials.get(*at)) {
         let TrialOutcome::Sizes(sizes) = &trial.outcome else { continue };
         let hosts = list(set, trial.ports.iter().map(|port| port.host));
         let mut hosts = hosts;
         hosts.dedup();
         let Ok(hosts) = <[String; 2]>::try_from(hosts) else { continue };
-        let step = sizes.len().div_ceil(SIZES).max(1);
+        let step = sizes.len().div_ceil(most).max(1);
         for (bytes, value) in sizes.iter().rev().step_by(step) {
             let Some(level) = usual.get(&(trial.class.as_str(), *bytes)) else { continue };
             let seen = TestSeen::PairAt { hosts: hosts.clone(), class: trial.class.clone(), bytes: *bytes };

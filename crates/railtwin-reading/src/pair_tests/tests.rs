@@ -128,10 +128,13 @@ fn deaths_with_one_host_are_told_once_and_single_ones_are_left() {
 
 #[test]
 fn a_part_of_a_real_cluster_names_a_rail_of_its_hosts() {
-    let verdict = of_nccl_tests(&logs("nccl_tests_h100_one_gpu"));
-    let all: Vec<&str> =
-        verdict.findings.iter().flat_map(|one| &one.suspects).map(|one| one.component.name()).collect();
-    assert!(all.iter().all(|name| name.contains("9d:00")), "{all:?}");
+    // Ten of 136 logs of a cluster in which this rail of nine hosts is bad, and cnode2-008 dies with three of them.
+    let found = told(&logs("nccl_tests_h100_one_gpu"));
+    let slow = ["cnode2-002 > cnode2-003", "cnode2-002 > cnode2-006", "0000:9d:00 of cnode2-002, cnode2-003"];
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].0.iter().all(|name| slow.contains(&name.as_str())), "{found:?}");
+    assert!(found[0].0.iter().any(|name| name == slow[2]) && found[0].1 < 0.5, "{found:?}");
+    assert_eq!(found[1].0, ["cnode2-008", "cnode2-002 > cnode2-008", "cnode2-003 > cnode2-008"]);
     assert!(of_nccl_tests(&logs("nccl_tests_h100")).findings.is_empty());
     assert!(of_nccl_tests(&logs("nccl_tests_h100_wide")).findings.is_empty());
 }
