@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::pairs::delay::{OF_ONE_DAY, OVER_BASELINE, PairDelay, slow_delays};
-use railtwin_diagnosis::pairs::{PairTest, slow_pairs};
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestDevice, NcclTestEnd, NcclTestFailure, PairProbe};
 use railtwin_records::seen::{ProbeSeen, Usual};
@@ -11,6 +10,7 @@ use railtwin_records::{Component, Evidence, Finding, Seen, Suspect, Syndrome};
 
 use super::failed_tests::of_failed_tests;
 use super::judges::Judgement;
+use super::pair_tests::{OneWay, of_one_way};
 use super::rows::Rows;
 
 /// Share by which all ways together are worse than their baseline before it is told.
@@ -90,13 +90,23 @@ fn delays_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>
     ways.iter().filter_map(one).collect()
 }
 
-fn tests_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>) -> Vec<PairTest> {
-    let one = |(way, measured): (&Way, &Measured)| {
-        let bandwidth = middle(&measured.values)? / scale(way)?;
-        let (kind, bytes) = (way.0.clone(), way.1);
-        Some(PairTest { kind, bytes, hosts: measured.hosts.clone(), slots: measured.nics.clone(), bandwidth })
-    };
-    ways.iter().filter_map(one).collect()
+fn tests_of(ways: &BTreeMap<Way, Measured>, scale: impl Fn(&Way) -> Option<f64>) -> Vec<OneWay> {
+    let mut tests: BTreeMap<(&str, &[String; 2]), OneWay> = BTreeMap::new();
+    for (way, measured) in ways {
+        let Some(bandwidth) = middle(&measured.values).zip(scale(way)).map(|(value, usual)| value / usual)
+        else {
+            continue;
+        };
+        let (hosts, nics) = (measured.hosts.clone(), measured.nics.clone());
+        let new = || OneWay { kind: way.0.clone(), hosts, nics, sizes: Vec::new() };
+        tests.entry((&way.0, &way.2)).or_insert_with(new).sizes.push((way.1, bandwidth));
+    }
+    tests.into_values().collect()
+}
+
+/// Bandwidths of all ways and sizes.
+fn bandwidths_of(tests: &[OneWay]) -> Vec<f64> {
+    tests.iter().flat_map(|test| test.sizes.iter().map(|size| size.1)).collect()
 }
 
 /// Findings of measurements between hosts, what a reader should know, and how many tests failed. Beside a `baseline`, each
@@ -116,7 +126,7 @@ pub fn of_pairs(
     let (mut findings, mut notes, failed) = failures(pairs);
     let table = |list: &BTreeMap<Way, Measured>| list.values().next().map_or("probes", |one| one.table);
     let always = |_: &Way| Some(1.0);
-    let mut of_bandwidths = slow_pairs(&tests_of(&ways.bandwidths, always), settings);
+    let mut of_bandwidths = of_one_way(&tests_of(&ways.bandwidths, always));
     renamed(&mut of_bandwidths, table(&ways.bandwidths));
     findings.extend(of_bandwidths);
     let mut of_delays = slow_delays(&delays_of(&ways.delays, always), OF_ONE_DAY, settings);
@@ -132,13 +142,13 @@ pub fn of_pairs(
         }
         of_delays.extend(over);
         let shares = tests_of(&ways.bandwidths, |way| before(&baseline.bandwidths, way));
-        let mut less = slow_pairs(&shares, settings);
+        let mut less = of_one_way(&shares);
         renamed(&mut less, "baseline");
         less.retain(|finding| !findings.iter().any(|known| same(known, finding)));
         findings.extend(less);
         let of_all = |values: Vec<f64>| middle(&values);
         let longer = of_all(ratios.iter().map(|row| row.delay).collect());
-        let lower = of_all(shares.iter().map(|row| row.bandwidth).collect());
+        let lower = of_all(bandwidths_of(&shares));
         notes.extend(longer.filter(|times| *times > 1.0 + ALL).map(|times| {
             format!(
                 "all {} delays together are {times:.2} times those of the baseline: load, or another place",
@@ -146,7 +156,10 @@ pub fn of_pairs(
             )
         }));
         notes.extend(lower.filter(|share| *share < 1.0 - ALL).map(|share| {
-            format!("all {} bandwidths together are {share:.2} of those of the baseline", shares.len())
+            format!(
+                "all {} bandwidths together are {share:.2} of those of the baseline",
+                bandwidths_of(&shares).len()
+            )
         }));
     }
     findings.extend(of_delays);

@@ -12,6 +12,7 @@ use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, SourceLin
 use railtwin_units::probability::binomial_above;
 
 use super::judges::Judgement;
+use super::pair_tests::{PairVerdict, of_nccl_tests};
 use super::rows::Rows;
 
 /// What an attempt that failed leaves of the doubt that it was chance or something else, where a host failed in all that it
@@ -36,11 +37,20 @@ struct Attempt<'a> {
     /// Tests, and those of them that failed.
     tests: usize,
     failed: Vec<(&'a NcclTest, &'a NcclTestFailure)>,
+    /// Tests that failed and that a cause of several tests explains.
+    explained: usize,
+    /// Whether an inference over all tests judged failures of it.
+    is_judged: bool,
 }
 
 impl Attempt<'_> {
     fn is_failed(&self) -> bool {
         !self.failed.is_empty()
+    }
+
+    /// Whether a cause of several tests explains all that failed.
+    fn is_explained(&self) -> bool {
+        self.explained > 0 && self.failed.is_empty()
     }
 
     /// The hosts that may be at fault: those that the log names as its own failures, else all that took part.
@@ -74,22 +84,44 @@ fn same_host(a: &str, b: &str) -> bool {
 
 /// Findings, what a reader should know, and how many tests failed.
 pub(super) fn judge(rows: &Rows<'_>) -> Judgement {
-    let (findings, notes, failed_tests) = of_failed_tests("nccl-tests", &rows.merged.nccl_tests);
+    let files = &rows.merged.nccl_tests;
+    let PairVerdict { mut findings, mut notes, explained, judged } = of_nccl_tests(files);
+    let (failed, more, failed_tests) = of_failed_beside("nccl-tests", files, &explained, &judged);
+    findings.extend(failed);
+    notes.extend(more);
     Judgement { findings, notes, failed_tests }
 }
 
 /// Findings, notes and the number of tests that failed, of a tool.
 pub fn of_failed_tests(tool: &str, files: &[(String, Vec<NcclTest>)]) -> (Vec<Finding>, Vec<String>, usize) {
-    let attempts = attempts(files);
+    of_failed_beside(tool, files, &BTreeSet::new(), &BTreeSet::new())
+}
+
+/// The same beside an inference over all tests between hosts, which `judged` some deaths and `explained` a part of these,
+/// as numbers of file and test. A death that it judged and did not explain is told by itself: no host is named for several.
+fn of_failed_beside(
+    tool: &str,
+    files: &[(String, Vec<NcclTest>)],
+    explained: &BTreeSet<(usize, usize)>,
+    judged: &BTreeSet<(usize, usize)>,
+) -> (Vec<Finding>, Vec<String>, usize) {
+    let attempts = attempts(files, explained, judged);
     let tests: usize = attempts.iter().map(|attempt| attempt.tests).sum();
-    let failed: usize = attempts.iter().map(|attempt| attempt.failed.len()).sum();
+    let all = files.iter().flat_map(|(_, tests)| tests);
+    let failed = all.filter(|test| test.failure.is_some()).count();
     if failed == 0 {
         return (Vec::new(), Vec::new(), 0);
     }
     let mut notes = vec![format!("{tool}: {failed} of {tests} tests did not come to their end")];
-    let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
-        attempts.iter().partition(|attempt| !attempt.hosts.is_empty());
+    let (named, nameless): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) = attempts
+        .iter()
+        .filter(|attempt| !attempt.is_explained())
+        .partition(|attempt| !attempt.hosts.is_empty());
+    let (open, named): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
+        named.into_iter().partition(|attempt| attempt.is_judged && attempt.is_failed());
+    let whole: Vec<&Attempt<'_>> = named.iter().chain(&open).copied().collect();
     let mut findings = by_host(named);
+    findings.extend(open.iter().map(|attempt| single(attempt, &whole)));
     let nameless: Vec<&Attempt<'_>> = nameless.into_iter().filter(|attempt| attempt.is_failed()).collect();
     if !nameless.is_empty() {
         notes.push(format!("{} logs of tests that failed name no hosts", nameless.len()));
@@ -105,16 +137,20 @@ pub fn of_failed_tests(tool: &str, files: &[(String, Vec<NcclTest>)]) -> (Vec<Fi
     (findings, notes, failed)
 }
 
-fn attempts(files: &[(String, Vec<NcclTest>)]) -> Vec<Attempt<'_>> {
+fn attempts<'a>(
+    files: &'a [(String, Vec<NcclTest>)],
+    explained: &BTreeSet<(usize, usize)>,
+    judged: &BTreeSet<(usize, usize)>,
+) -> Vec<Attempt<'a>> {
     let known: BTreeSet<&str> = files
         .iter()
         .flat_map(|(_, tests)| tests)
         .flat_map(|test| test.devices.iter().map(|device| device.host.as_str()))
         .collect();
     let mut all: Vec<Attempt<'_>> = Vec::new();
-    for (file, tests) in files {
+    for (at_file, (file, tests)) in files.iter().enumerate() {
         let first = all.len();
-        for test in tests {
+        for (at_test, test) in tests.iter().enumerate() {
             let mut hosts: BTreeSet<&str> = test.devices.iter().map(|device| device.host.as_str()).collect();
             if hosts.is_empty() && test.failure.is_some() {
                 hosts = hosts_told(file, test, &known);
@@ -122,10 +158,23 @@ fn attempts(files: &[(String, Vec<NcclTest>)]) -> Vec<Attempt<'_>> {
             let same = all[first..].iter().position(|attempt| attempt.hosts == hosts);
             let row = same.map_or(all.len(), |row| first + row);
             if same.is_none() {
-                all.push(Attempt { file, hosts, tests: 0, failed: Vec::new() });
+                all.push(Attempt {
+                    file,
+                    hosts,
+                    tests: 0,
+                    failed: Vec::new(),
+                    explained: 0,
+                    is_judged: false,
+                });
             }
-            all[row].tests += 1;
-            all[row].failed.extend(test.failure.as_ref().map(|failure| (test, failure)));
+            let attempt = &mut all[row];
+            attempt.tests += 1;
+            attempt.is_judged |= judged.contains(&(at_file, at_test));
+            if explained.contains(&(at_file, at_test)) {
+                attempt.explained += 1;
+            } else {
+                attempt.failed.extend(test.failure.as_ref().map(|failure| (test, failure)));
+            }
         }
     }
     all

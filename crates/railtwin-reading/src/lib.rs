@@ -28,6 +28,7 @@ pub mod logs;
 pub mod names;
 mod neighbors;
 pub mod on_fabric;
+mod pair_tests;
 pub mod ras;
 mod rows;
 mod run_folder;

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_diagnosis::Settings;
-use railtwin_diagnosis::pairs::{PAIR_SHARE, PairTest, slow_pairs};
+use railtwin_diagnosis::pairs::PAIR_SHARE;
 use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestResult};
 use railtwin_records::seen::TestSeen;
@@ -27,10 +27,6 @@ struct Measured<'a> {
     class: String,
     bytes: u64,
     hosts: Vec<&'a str>,
-    /// Host of the first rank.
-    first: &'a str,
-    /// PCI addresses of the GPUs, by host, where each host has one.
-    slots: BTreeMap<&'a str, &'a str>,
     bandwidth: f64,
 }
 
@@ -38,42 +34,19 @@ struct Measured<'a> {
 pub fn of_nccl_tests(files: &[(String, Vec<NcclTest>)], settings: &Settings) -> (Vec<Finding>, Vec<String>) {
     let tests = files.iter().flat_map(|(_, tests)| tests);
     let measured: Vec<Measured<'_>> = tests.clone().flat_map(measured).collect();
-    let pairs: Vec<PairTest> = measured
-        .iter()
-        .filter_map(|row| match row.hosts[..] {
-            [a, b] => {
-                let (first, other) = if row.first == b { (b, a) } else { (a, b) };
-                let slots = [first, other].map(|host| row.slots.get(host).copied().unwrap_or("").to_owned());
-                let hosts = [first.to_owned(), other.to_owned()];
-                let (kind, bytes, bandwidth) = (row.test.clone(), row.bytes, row.bandwidth);
-                Some(PairTest { kind, bytes, hosts, slots, bandwidth })
-            }
-            _ => None,
-        })
-        .collect();
     let mut findings = wrong_results(files);
-    findings.extend(slow_pairs(&pairs, settings));
     findings.extend(slow_hosts(measured.iter().filter(|row| row.hosts.len() == 1), settings));
     let mut notes = Vec::new();
-    let names: BTreeSet<&str> = pairs.iter().flat_map(|pair| pair.hosts.iter().map(String::as_str)).collect();
-    if !pairs.is_empty() {
+    let pairs = measured.iter().filter(|row| row.hosts.len() == 2);
+    let names: BTreeSet<&str> = pairs.clone().flat_map(|row| row.hosts.iter().copied()).collect();
+    if !names.is_empty() {
         let alone =
             BTreeSet::from_iter(measured.iter().filter(|row| row.hosts.len() == 1).map(|row| row.hosts[0]));
         notes.push(format!(
             "nccl-tests: {} results between pairs of {} hosts, results within {} single hosts",
-            pairs.len(),
+            pairs.count(),
             names.len(),
             alone.len()
-        ));
-        if names.len() < HOSTS_MIN {
-            notes.push(format!("pairs of {} hosts: from 4 hosts on a slow one can be told", names.len()));
-        }
-    }
-    let wide = measured.iter().filter(|row| row.hosts.len() > 2).count();
-    if wide > 0 {
-        notes.push(format!(
-            "{wide} results of tests over more than two hosts: the slowest host sets them all, so that they say that \
-             something is slow and not what; they are not compared"
         ));
     }
     let nameless = files.iter().flat_map(|(_, tests)| tests).filter(|test| test.devices.is_empty()).count();
@@ -99,18 +72,13 @@ fn measured(test: &NcclTest) -> Vec<Measured<'_>> {
     if hosts.is_empty() {
         return Vec::new();
     }
-    let gpus = test.devices.len() / hosts.len();
-    let first =
-        test.devices.iter().min_by_key(|device| device.rank).map_or("", |device| device.host.as_str());
-    let of_devices = || test.devices.iter().map(|device| (device.host.as_str(), device.bus.as_str()));
-    let slots: BTreeMap<&str, &str> = if gpus == 1 { of_devices().collect() } else { BTreeMap::new() };
     let of_class = class_of(test);
     let row = |result: &NcclTestResult| {
         let measure = result.out_of_place.as_ref().or(result.in_place.as_ref())?;
         let test = of_class.clone();
         let class = format!("{test}, {} bytes", result.bytes);
         let (bytes, bandwidth) = (result.bytes, measure.bus_gb_per_s);
-        Some(Measured { test, class, bytes, hosts: hosts.clone(), first, slots: slots.clone(), bandwidth })
+        Some(Measured { test, class, bytes, hosts: hosts.clone(), bandwidth })
     };
     test.results.iter().filter_map(row).filter(|row| row.bandwidth > 0.0).collect()
 }

@@ -21,6 +21,8 @@ pub enum Component {
     Switch(String),
     /// All NICs with the same place in their hosts, and the leaves that serve them, by what tells the place: a PCI address.
     Rail(String),
+    /// A leaf that no fabric names, by its rail and the hosts that it serves: `0000:9d:00 of host-1, host-2`.
+    Leaf(String),
     /// The connection between two NICs where its path is not known: `source > target`.
     Connection(String),
     /// Storage as a whole.
@@ -41,6 +43,7 @@ impl Component {
             Self::Link(_) => "link",
             Self::Switch(_) => "switch",
             Self::Rail(_) => "rail",
+            Self::Leaf(_) => "leaf",
             Self::Connection(_) => "connection",
             Self::Storage => "storage",
             Self::Job(_) => "job",
@@ -59,6 +62,7 @@ impl Component {
             "link" => Self::Link(name),
             "switch" => Self::Switch(name),
             "rail" => Self::Rail(name),
+            "leaf" => Self::Leaf(name),
             "connection" => Self::Connection(name),
             "storage" => Self::Storage,
             "job" => Self::Job(name),
@@ -77,6 +81,7 @@ impl Component {
             | Self::Link(name)
             | Self::Switch(name)
             | Self::Rail(name)
+            | Self::Leaf(name)
             | Self::Connection(name)
             | Self::Job(name) => name,
             Self::Storage => "storage",

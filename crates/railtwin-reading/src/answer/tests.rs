@@ -105,7 +105,7 @@ fn a_proof_is_shown_though_it_is_as_expected_and_units_are_words() {
     let mut rail = finding(Syndrome::CommunicationSlow, Component::Rail("0000:03:00".into()), "");
     rail.evidence = vec![
         Evidence::new(
-            TestSeen::PairHosts { hosts: vec!["a".into(), "b".into()], are_others: true },
+            TestSeen::GroupHosts { hosts: vec!["a".into(), "b".into()], is_member: true, bits: 9 },
             2.0,
             0.0,
         ),

@@ -227,13 +227,13 @@ impl<'a> Wanted<'a> {
         };
         let names = |hosts: &'a [String]| hosts.iter().map(String::as_str).collect();
         match seen {
-            TestSeen::WithinHost { class, bytes } | TestSeen::AllPairsAt { class, bytes } => {
-                Self { class: Some(class), bytes: Some(*bytes), ..none }
-            }
+            TestSeen::WithinHost { class, bytes } => Self { class: Some(class), bytes: Some(*bytes), ..none },
             TestSeen::PairAt { hosts, class, bytes } => {
                 Self { hosts: names(hosts), alone: true, class: Some(class), bytes: Some(*bytes), ..none }
             }
-            TestSeen::PairHosts { hosts, .. } => Self { hosts: names(hosts), ..none },
+            TestSeen::GroupHosts { hosts, .. } | TestSeen::UntestedHosts { hosts } => {
+                Self { hosts: names(hosts), ..none }
+            }
             TestSeen::WrongElements { test, hosts } => {
                 Self { hosts: names(hosts), alone: true, test: Some(test), ..none }
             }

@@ -245,8 +245,10 @@ impl Evidence {
     pub fn weight(&self) -> u8 {
         match &self.seen {
             _ if self.is_operation_number() => 3,
-            // The hosts at the other ends say how far it reaches.
-            Seen::Test(TestSeen::PairHosts { .. }) => 1,
+            // Members, open places and other causes say how far it reaches.
+            Seen::Test(
+                TestSeen::GroupHosts { .. } | TestSeen::UntestedHosts { .. } | TestSeen::OtherCauses { .. },
+            ) => 1,
             _ if (self.value - self.expected).abs() <= 1e-9 * self.expected.abs() => 0,
             Seen::Counter(CounterSeen::Xid { .. } | CounterSeen::NewXid { .. }) => 4,
             // Dumps of a job that runs show those, too.

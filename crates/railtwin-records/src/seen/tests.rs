@@ -1,33 +1,38 @@
 //! Evidence from nccl-tests and perftest.
-use super::seen;
+use super::{counted_list, seen};
 
 seen! {
     /// Results of nccl-tests and perftest.
     TestSeen in "nccl-tests":
     WithinHost { class: String, bytes: u64 } [""]
         format!("bandwidth within the host in {class}, {bytes} bytes, as a share of what is usual");
-    AllPairs { slow: usize, tests: usize, pattern: String } [""] format!(
-        "bandwidth of all its pairs in {slow} of {tests} tests, as a share of what is usual: {pattern}"
-    );
-    AllPairsAt { class: String, bytes: u64 } [""]
-        format!("bandwidth of all its pairs in {class}, {bytes} bytes, as a share of what is usual");
     PairAt { hosts: [String; 2], class: String, bytes: u64 } [""] format!(
         "bandwidth between {} and {} in {class}, {bytes} bytes, as a share of what is usual",
         hosts[0], hosts[1]
     );
-    PairResults { slow: usize, results: usize, pattern: String } [""] format!(
-        "bandwidth of {slow} of {results} results between the two, as a share of what is usual: {pattern}"
+    SlowFlows { place: String, way: &'static str, compared: usize, left: usize, all: usize } ["results"] format!(
+        "slow results, of {compared} with flows {place} ({way}); of all {all} slow results no cause explains {left}"
     );
-    SlowPairs { place: String, tested: usize, chance: String } ["pairs"] format!(
-        "slow pairs {place}, of {tested} that were tested; chance gives one of all as many with {chance}"
+    DeadFlows { place: String, ways: Vec<String>, touched: usize } ["tests"] format!(
+        "tests that failed, of {touched} with flows {place}: {}",
+        ways.join(", ")
+    );
+    ClassShare { class: String } [""]
+        format!("bandwidth of these flows in {class}, as a share of what is usual");
+    GroupHosts { hosts: Vec<String>, is_member: bool, bits: u32 } ["hosts"] format!(
+        "hosts that {} it, each with {bits} bits or more: {}",
+        if *is_member { "belong to" } else { "do not belong to" },
+        hosts.join(", ")
+    );
+    UntestedHosts { hosts: Vec<String> } ["hosts"]
+        format!("hosts of which no test tells whether they belong to it: {}", hosts.join(", "));
+    OtherCauses { others: Vec<String>, is_same: bool } ["causes"] format!(
+        "other causes that explain {}: {}",
+        if *is_same { "exactly the same results" } else { "the results as well" },
+        counted_list(others)
     );
     PairsShare { pattern: String } [""]
         format!("bandwidth of these pairs, as a share of what is usual: {pattern}");
-    PairHosts { hosts: Vec<String>, are_others: bool } ["hosts"] format!(
-        "{} of these pairs: {}",
-        if *are_others { "the other hosts" } else { "hosts" },
-        hosts.join(", ")
-    );
     WrongElements { test: String, hosts: Vec<String> } ["elements"]
         format!("wrong elements in {test} over {}", hosts.join(", "));
     HostFailures { host: String, in_failed: usize, failed: usize, end: &'static str, logs: usize } ["logs"] format!(
@@ -48,9 +53,7 @@ impl TestSeen {
     /// How bandwidth depends on size, kind and direction, where a line sums that up.
     pub fn pattern(&self) -> Option<&str> {
         match self {
-            Self::AllPairs { pattern, .. }
-            | Self::PairResults { pattern, .. }
-            | Self::PairsShare { pattern } => Some(pattern),
+            Self::PairsShare { pattern } => Some(pattern),
             _ => None,
         }
     }
