@@ -23,7 +23,10 @@ pub(crate) struct Answer {
 
 /// Causes that findings rest on, each with its suspects and what helps.
 pub(crate) fn causes_of(findings: &[Finding]) -> Vec<String> {
-    let is_cause = |finding: &&Finding| matches!(finding.evidence.first().map(|line| &line.seen), Some(Seen::Cause(cause)) if !cause.is_of_sizes());
+    let is_cause = |finding: &&Finding| match finding.evidence.first().map(|line| &line.seen) {
+        Some(Seen::Cause(cause)) => !cause.is_of_sizes(),
+        _ => false,
+    };
     let words = |finding: &Finding| {
         let who = if finding.suspects.is_empty() { String::new() } else { format!("{}: ", who(&[finding])) };
         let remedy = if finding.advice.is_empty() { String::new() } else { format!("; {}", finding.advice) };

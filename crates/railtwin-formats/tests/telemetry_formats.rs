@@ -416,7 +416,8 @@ fn dcgm_of_three_generations_tells_the_same() {
 
 #[test]
 fn ethtool_gives_counters_of_a_nic() {
-    let text = "NIC statistics:\n     rx_frobnications: 100\n     rx_discards_phy: 3\n     tx_discards_phy: 4\n     rx_prio0_pause_duration: 0\n\
+    let text = "NIC statistics:\n     rx_frobnications: 100\n     rx_discards_phy: 3\n     tx_discards_phy: 4\n\
+        \x20    rx_prio0_pause_duration: 0\n\
         \x20    rx_prio3_pause_duration: 48736\n     tx_prio3_pause: 2847\n     tx_prio4_pause: 3\n     rx_symbol_err_phy: 9\n\
         \x20    rx_crc_errors_phy: 7\n     link_down_events_phy: 2\n     rx_bytes_phy: 5000\n     out_of_sequence: 44\n";
     let imported = read("x/ethtool_host-3_mlx5_1.txt", text);

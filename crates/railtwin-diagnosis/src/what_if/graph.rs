@@ -224,11 +224,6 @@ impl Graph {
     pub(crate) fn ranks_of(&self, node: &Node) -> &[u32] {
         &self.members[node.members.start as usize..node.members.end as usize]
     }
-
-    /// Ranks that the trace holds.
-    pub fn rank_count(&self) -> usize {
-        self.ranks.len()
-    }
 }
 
 /// What each of `count` nodes of a step waits for, without doubles, and how long the rank of each did nothing at all right

@@ -72,10 +72,10 @@ pub(super) fn gpus(file: &str, host: &str, all: &[GpuStatus]) -> Vec<Finding> {
                     evidence
                         .push(Evidence::new(DeviceSeen::GpuReports { gpu, field, text }, 1.0, 0.0).at(at()));
                 }
-                GpuTrouble::NvlinkErrors { link, what, count } if what == "Recovery" => {
+                GpuTrouble::NvlinkErrors { link, what: counter, count } if counter == "Recovery" => {
                     // Replays and CRC errors heal by themselves; a recovery is a link that was trained anew.
                     let seen =
-                        DeviceSeen::NvlinkErrorsOf { gpu: name.clone(), link: *link, what: what.clone() };
+                        DeviceSeen::NvlinkErrorsOf { gpu: name.clone(), link: *link, what: counter.clone() };
                     evidence.push(Evidence::new(seen, *count as f64, 0.0).at(at()));
                 }
                 GpuTrouble::NvlinkErrors { .. } => {}

@@ -1,7 +1,7 @@
 //! Tables of devices: GPUs without a near NIC, links that are narrower than they could be, storms of pauses.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_formats::telemetry::{DeviceTable, GpuTopology, IbLink, IbPort, Path, PfcTables};
+use railtwin_formats::telemetry::{DeviceTable, GpuTopology, IbLink, IbPort, PciePath, PfcTables};
 use railtwin_records::seen::DeviceSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, SourceLine};
 
@@ -49,9 +49,9 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
 /// GPUs whose nearest NIC is further away than that of more than half of the GPUs of the host: a host is built for the
 /// paths that most of its GPUs have.
 fn far_gpus(found: &GpuTopology) -> Vec<Finding> {
-    let nearest: Vec<Option<Path>> =
+    let nearest: Vec<Option<PciePath>> =
         found.paths.iter().map(|row| row.iter().flatten().min().copied()).collect();
-    let mut counts: BTreeMap<Path, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<PciePath, usize> = BTreeMap::new();
     nearest.iter().flatten().for_each(|path| *counts.entry(*path).or_default() += 1);
     let usual = counts.into_iter().find(|(_, count)| count * 2 > found.gpus.len()).map(|(path, _)| path);
     let Some(usual) = usual else { return Vec::new() };

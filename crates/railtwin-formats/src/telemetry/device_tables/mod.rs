@@ -16,7 +16,7 @@ pub use gpus::{GpuStatus, GpuTrouble};
 pub use ib_links::{IbLink, IbPort};
 pub use pfc::{PfcPauses, PfcQueue, PfcTables};
 pub use ports::PortStatus;
-pub use topology::{GpuTopology, Path};
+pub use topology::{GpuTopology, PciePath};
 
 use super::names::host_and_nic_of_name;
 use super::{Hints, input};
@@ -128,7 +128,13 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            text in "(GPU[0-9]|NIC[0-9]|\t| |X|SYS|PXB|NV12|\n|CA: |Switch: |==\\(|\\)==>|4X|1X|Active/|LinkUp|\\[|\\]|\"|Could be |vendid=|S-00|# |lid |4xEDR|QUEUE|STORM DETECTED/RESTORED|Ethernet4:3|stormed|[0-9]/[0-9]|Port Tx|PFC0|CA 'mlx5_0'|Port 1:|State: |Rate: |Operational Info|Physical state|Status Opcode : 2|NVSMI LOG|GPU 0: x \\(UUID: |GPU 00000000:1B:00.0|Pending : Yes|Link 0: |<inactive>|----|[0-9]{1,4}){0,60}",
+            text in concat!(
+                "(GPU[0-9]|NIC[0-9]|\t| |X|SYS|PXB|NV12|\n|CA: |Switch: |==\\(|\\)==>|4X|1X|Active/|LinkUp|\\[|",
+                "\\]|\"|Could be |vendid=|S-00|# |lid |4xEDR|QUEUE|STORM DETECTED/RESTORED|Ethernet4:3|stormed|",
+                "[0-9]/[0-9]|Port Tx|PFC0|CA 'mlx5_0'|Port 1:|State: |Rate: |Operational Info|Physical state|",
+                "Status Opcode : 2|NVSMI LOG|GPU 0: x \\(UUID: |GPU 00000000:1B:00.0|Pending : Yes|Link 0: |",
+                "<inactive>|----|[0-9]{1,4}){0,60}",
+            ),
         ) {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
                 let _ = is_table(&String::from_utf8_lossy(bytes));

@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn queues_and_pauses_are_read() {
-        let text = "      QUEUE       STATUS    STORM DETECTED/RESTORED    TX OK/DROP    RX OK/DROP\n-----------  -----------\nEthernet6:3  \
+        let text = "      QUEUE       STATUS    STORM DETECTED/RESTORED    TX OK/DROP    RX OK/DROP\n-----------  -----------\n\
+                    Ethernet6:3  \
                     stormed  2/1  0/46416  11240/361565  0/69  8499/316169\n    Port Rx    PFC0    PFC1    PFC2    PFC3    PFC4    PFC5    \
                     PFC6    PFC7\n  Ethernet6  0  0  0  15,437  0  0  0  0\n";
         assert!(is_pfc(text));

@@ -104,8 +104,8 @@ mod tests {
         assert_eq!((ports[0].device.as_str(), ports[0].model.as_str()), ("mlx5_0", "MT4129 InfiniBand"));
         assert_eq!((ports[0].state.as_str(), ports[0].gbps), ("Down", Some(10.0)));
         let text = "Operational Info\n----------------\nState                              : Polling\nPhysical state                     : \
-                    ETH_AN_FSM_ENABLE\n\nTroubleshooting Info\n--------------------\nStatus Opcode                      : 1023\nGroup Opcode \
-                    : MNG FW\nRecommendation                     : Cable is unplugged\n";
+                    ETH_AN_FSM_ENABLE\n\nTroubleshooting Info\n--------------------\nStatus Opcode                      : 1023\n\
+                    Group Opcode : MNG FW\nRecommendation                     : Cable is unplugged\n";
         let ports = read(text, "mlx5_3").expect("ports");
         assert_eq!(ports[0].trouble.as_deref(), Some("Cable is unplugged"));
         let ports = read(&text.replace("1023", "0"), "mlx5_3").expect("ports");

@@ -4,7 +4,7 @@
 
 /// A path between two devices of a host, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Path {
+pub enum PciePath {
     /// One PCIe bridge at most (PIX).
     OneBridge,
     /// Several PCIe bridges, without the host bridge (PXB).
@@ -17,7 +17,7 @@ pub enum Path {
     System,
 }
 
-impl Path {
+impl PciePath {
     /// The word of the tool.
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub struct GpuTopology {
     /// Names of NICs, by the legend where it has them.
     pub nics: Vec<String>,
     /// Paths by GPU, then by NIC; none where the cell tells no path.
-    pub paths: Vec<Vec<Option<Path>>>,
+    pub paths: Vec<Vec<Option<PciePath>>>,
 }
 
 fn gpu_number(word: &str) -> Option<u32> {
@@ -65,7 +65,7 @@ fn columns(line: &str) -> Option<Vec<&str>> {
 
 fn is_cell(word: &str) -> bool {
     word == "X"
-        || Path::of(word).is_some()
+        || PciePath::of(word).is_some()
         || word.strip_prefix("NV").is_some_and(|rest| rest.bytes().all(|digit| digit.is_ascii_digit()))
         || matches!(word, "N/A" | "PSB" | "DIS" | "OK" | "CNS")
 }
@@ -85,7 +85,7 @@ pub(super) fn read(text: &str, host: String) -> Option<GpuTopology> {
     let (row, names) = text.lines().enumerate().find_map(|(row, line)| Some((row, columns(line)?)))?;
     let gpus: Vec<u32> = names.iter().filter_map(|name| gpu_number(name)).collect();
     let nics: Vec<&str> = names.iter().copied().filter(|name| gpu_number(name).is_none()).collect();
-    let mut paths: Vec<Vec<Option<Path>>> = Vec::new();
+    let mut paths: Vec<Vec<Option<PciePath>>> = Vec::new();
     let mut read: Vec<u32> = Vec::new();
     for line in text.lines().skip(row + 1) {
         let mut words = line.split_whitespace();
@@ -95,7 +95,7 @@ pub(super) fn read(text: &str, host: String) -> Option<GpuTopology> {
             continue;
         }
         let of_nics = names.iter().zip(&cells).filter(|(name, _)| gpu_number(name).is_none());
-        paths.push(of_nics.map(|(_, cell)| Path::of(cell)).collect());
+        paths.push(of_nics.map(|(_, cell)| PciePath::of(cell)).collect());
         read.push(gpu);
     }
     // Newer versions number NICs and name them below.
@@ -118,7 +118,7 @@ mod tests {
         assert!(is_topology(text));
         let found = read(text, "a".into()).expect("a topology");
         assert_eq!((found.gpus, found.nics), (vec![0, 1], vec!["mlx5_0".to_owned(), "mlx5_1".to_owned()]));
-        let (pix, sys, phb) = (Some(Path::OneBridge), Some(Path::System), Some(Path::HostBridge));
+        let (pix, sys, phb) = (Some(PciePath::OneBridge), Some(PciePath::System), Some(PciePath::HostBridge));
         assert_eq!(found.paths, [[pix, sys], [sys, phb]]);
         assert!(!is_topology("GPU0 is busy\nGPU1 1 2 3\n"));
     }

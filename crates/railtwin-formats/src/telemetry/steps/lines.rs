@@ -147,8 +147,8 @@ const NUMBERS: [&str; 5] = ["iteration", "global_step", "steps", "step", "iter"]
 /// them, `train_step_timing in s` as NeMo does, `completed step: 5, seconds: 4.1` (MaxText), `iter time (s):` (DeepSpeed),
 /// `timing_s/step:` (verl), `dt: 350.12ms`, `iter 10: … time 135.0ms` and `| 383.55 ms |` (nanoGPT and its kin, LitGPT, llm.c),
 /// `tps:` (TorchTitan: the time of a token) or `SamplesPerSec=` (DeepSpeed: the time of a sample); the global batch size where the
-/// line has it. Where lines tell times in several ways, those count that are the most. Checkpoints and evaluations stand between steps. Where the number of the iteration goes
-/// back, another run begins. Other lines are passed over.
+/// line has it. Where lines tell times in several ways, those count that are the most. Checkpoints and evaluations stand between
+/// steps. Where the number of the iteration goes back, another run begins. Other lines are passed over.
 ///
 /// # Errors
 /// A gzip stream that is broken, a log without such lines.
@@ -197,8 +197,8 @@ pub fn parse_step_lines(source_name: &str, bytes: &[u8]) -> Result<StepLog, Form
     let name = if text_of == "|" { "the time between bars" } else { text_of };
     log.taken = match SIGNS[most].tells {
         Tells::Rate => format!(
-            "taken for times of steps: {name}, of which one over its value is the time of one token or sample: that of steps as far as each \
-             holds as many"
+            "taken for times of steps: {name}, of which one over its value is the time of one token or sample: that of steps as far \
+             as each holds as many"
         ),
         _ => format!("taken for times of steps: {name}"),
     };
