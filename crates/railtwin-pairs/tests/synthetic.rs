@@ -1,10 +1,13 @@
 //! A small run of the synthetic cases; `--example synthetic` runs all of them.
 #[path = "../examples/synthetic/cases.rs"]
 mod cases;
+#[path = "../examples/synthetic/score.rs"]
+mod score;
 
-use cases::{KINDS, Verdict, case, rename, renamed, score};
+use cases::{KINDS, case};
 use proptest::prelude::*;
 use railtwin_pairs::{FaultShape, Port, Trial, TrialOutcome, TrialSet, TrialTraffic, infer};
+use score::{Verdict, rename, renamed, score};
 
 /// Cases of each kind.
 const EACH: u64 = 6;

@@ -2,9 +2,11 @@
 //!
 //! PART divides the number of cases. The table has one line for each kind; a second seed gives other cases.
 mod cases;
+mod score;
 
-use cases::{KINDS, Verdict, case, rename, renamed, score};
+use cases::{KINDS, case};
 use railtwin_pairs::{FaultShape, infer};
+use score::{Verdict, rename, renamed, score};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
