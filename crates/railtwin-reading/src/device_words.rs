@@ -81,7 +81,6 @@ pub(crate) fn of_table(finding: &Finding) -> Option<String> {
             format!("its link runs at {} of {} Gb/s", line.value, line.expected)
         }
         DeviceSeen::PortTrouble { text, .. } => format!("reports \"{text}\""),
-        DeviceSeen::NoRoceAddress { .. } => "has no RoCE v2 address over IPv4, its like have".to_owned(),
         DeviceSeen::GpuReports { field, text, .. } => format!("{field}: {text}"),
         DeviceSeen::NvlinksInactive { links, .. } => format!("{} of its NVLinks are inactive", links.len()),
         DeviceSeen::NvlinkErrorsOf { link, what, .. } => format!("{what} errors of its NVLink {link}"),

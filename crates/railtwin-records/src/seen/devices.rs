@@ -24,7 +24,6 @@ seen! {
     PortState { port: String, state: String } [""] format!("state of {port}: {state}");
     PortRate { port: String } ["Gb/s"] format!("rate of {port}");
     PortTrouble { port: String, text: String } [""] format!("{port} reports: {text}");
-    NoRoceAddress { port: String } ["addresses"] format!("RoCE v2 addresses of {port} over IPv4");
     GpuReports { gpu: String, field: String, text: String } [""] format!("{field} of {gpu}: {text}");
     NvlinksInactive { gpu: String, links: Vec<u32> } ["links"]
         format!("NVLinks of {gpu} that are inactive: {}", cut_list(links));
