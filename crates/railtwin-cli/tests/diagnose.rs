@@ -79,7 +79,7 @@ fn a_healthy_cluster_accuses_nobody_and_a_slow_host_is_named() {
     assert!((share - 0.7).abs() < 0.03, "{share}");
     assert_eq!(answer["actions"][0]["kind"], json!("isolate"));
     let text = railtwin(&["diagnose", &shown(folder.path())]);
-    let slow = "host cnode3-007: communication is slow: the same part of what is usual at all sizes (70 %), confidence 0.95\n";
+    let slow = "host cnode3-007: communication is slow: at all sizes alike (69 %), confidence 0.95\n";
     assert!(text.out.starts_with(slow), "{}", text.out);
 }
 
@@ -423,22 +423,26 @@ fn one_failed_log_is_a_finding_and_never_nothing() {
 }
 
 #[test]
-fn the_host_of_the_tests_that_failed_is_named_among_healthy_ones() {
+fn the_host_of_the_tests_that_failed_stands_first_among_healthy_ones() {
     let folder = tempfile::tempdir().unwrap();
     scaled(folder.path(), "no host", 1.0);
     let partners = ["cnode3-003", "cnode3-005", "cnode3-009"];
     for partner in partners {
-        std::fs::remove_file(folder.path().join(format!("nccl_N2_G8_{partner}_cnode3-011.log"))).unwrap();
-        failed_log(folder.path(), partner, "cnode3-011", GONE);
+        let name = format!("nccl_N2_G8_{partner}_cnode3-011.log");
+        let whole = std::fs::read_to_string(folder.path().join(&name)).unwrap();
+        let begun: Vec<&str> = whole.lines().take_while(|line| line.starts_with('#')).collect();
+        written(folder.path(), &name, &format!("{}\n{GONE}", begun.join("\n")));
     }
     let (status, answer) = diagnose(&[&shown(folder.path())]);
-    assert_eq!((status, accused(&answer)), (1, vec!["cnode3-011".to_owned()]), "{answer}");
+    // Six other tests with the host are well: it may be the host, or its ways to these three alone.
+    assert_eq!((status, accused(&answer)), (1, Vec::new()), "{answer}");
+    let suspects = answer["findings"][0]["suspects"].as_array().unwrap();
+    let names: Vec<&str> = suspects.iter().map(|one| one["component"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names[0], "cnode3-011");
+    let ways = partners.map(|partner| format!("{partner} > cnode3-011"));
+    assert!(names[1..].iter().all(|name| ways.contains(&(*name).to_owned())), "{names:?}");
     let evidence = answer["findings"][0]["evidence"][0]["what"].as_str().unwrap();
-    assert!(
-        evidence.starts_with("tests that failed, of ")
-            && evidence.ends_with("of host cnode3-011: 3 at alltoall.cu:274"),
-        "{evidence}"
-    );
+    assert!(evidence.ends_with("of host cnode3-011: 3 at alltoall.cu:274"), "{evidence}");
 }
 
 #[test]
@@ -468,7 +472,7 @@ fn one_bad_file_or_line_is_skipped_counted_and_named() {
     assert!(first.contains("42949672x6"), "{first}");
     let text = railtwin(&["diagnose", &shown(folder.path()), "--all", "--out", &out]).out;
     for words in [
-        "host cnode3-007: communication is slow: the same part of what is usual at all sizes (70 %), confidence 0.95; 2 of \
+        "host cnode3-007: communication is slow: at all sizes alike (69 %), confidence 0.95; 2 of \
          49 files could not be read; 1 of 49 files not recognized; 1 wrong record skipped\n",
         "torn.parquet: not read: ",
         "notes.txt: not recognized: is of no format that is known",

@@ -25,10 +25,13 @@ pub(crate) struct Edge {
     pub ways: [bool; 2],
 }
 
+/// Places at both ends of flows between two hosts, and whether flows go each way.
+type Between = (BTreeSet<[Option<usize>; 2]>, [bool; 2]);
+
 /// Flows of a test by pair of hosts, sorted; empty where no flow leaves a host.
 pub(crate) fn edges(trial: &Trial, exit: Exit) -> Vec<Edge> {
     let used: BTreeSet<Port> = trial.ports.iter().copied().collect();
-    let mut by_pair: BTreeMap<[usize; 2], (BTreeSet<[Option<usize>; 2]>, [bool; 2])> = BTreeMap::new();
+    let mut by_pair: BTreeMap<[usize; 2], Between> = BTreeMap::new();
     for [from, to] in flows(trial) {
         if from.host == to.host {
             continue;

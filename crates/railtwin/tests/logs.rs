@@ -292,7 +292,7 @@ fn what_the_driver_asks_to_reset_is_named_and_a_harmless_event_is_not() {
     for to in [reset, "0x2 (Node Reboot Required)", "0x3 (Drain P2P)", "0x4 (Drain and Reset)"] {
         let told = of(&[("gpu05/dmesg.txt", &dmesg(&[event("Fatal"), action(none, to)]))]);
         assert_eq!(accused(&told), ["gpu gpu05/0008:06:00"], "{:?}", told.screen());
-        assert!(told.sentence().contains("Xid 154 (GPU must be reset)"), "{}", told.sentence());
+        assert!(told.sentence().contains("fatal error of its NVLink 1 (Xid 149)"), "{}", told.sentence());
     }
     for well in [vec![event("Nonfatal")], vec![event("Nonfatal"), action(reset, none)]] {
         let told = of(&[("gpu05/dmesg.txt", &dmesg(&well))]);

@@ -326,7 +326,7 @@ fn of_device(component: Component, reasons: Reasons) -> Finding {
     one
 }
 
-/// When errors of NVNvSwitches are their own.
+/// When errors of NVSwitches are their own.
 struct NvSwitches {
     /// Hosts of which a GPU fails by itself.
     with_gpu: BTreeSet<String>,
@@ -370,7 +370,7 @@ fn now_ns(events: &[Said<'_>], until_ns: u64) -> u64 {
     last_ns.unwrap_or(0).max(until_ns).max(2_000_000_000)
 }
 
-/// Errors of NVNvSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.
+/// Errors of NVSwitches that ended nothing, by host: no accusation, and what a failure is looked at beside.
 fn of_switches(events: &[Said<'_>], who: &Who<'_>) -> Option<String> {
     let mut hosts: BTreeMap<String, (usize, BTreeSet<u32>)> = BTreeMap::new();
     for (_, event) in events {
@@ -386,8 +386,7 @@ fn of_switches(events: &[Said<'_>], who: &Who<'_>) -> Option<String> {
     };
     let told: Vec<String> = hosts.iter().take(8).map(one).collect();
     let more = if hosts.len() > told.len() { ", …" } else { "" };
-    (!told.is_empty())
-        .then(|| format!("errors of NVNvSwitches that are not fatal: {}{more}", told.join("; ")))
+    (!told.is_empty()).then(|| format!("errors of NVSwitches that are not fatal: {}{more}", told.join("; ")))
 }
 
 /// Hosts that lines name, for [`Finding`]s and counters alike.

@@ -179,7 +179,7 @@ fn pattern(cause: &PairCause, left: f64) -> &'static str {
         Trend::FallsWithSize => "falling with size",
         Trend::SmallOnly => "little at small sizes only",
         Trend::Constant if (left - 0.5).abs() <= HALF => "half of what is usual",
-        Trend::Constant => "the same part of what is usual at all sizes",
+        Trend::Constant => "at all sizes alike",
     }
 }
 

@@ -1,4 +1,5 @@
 //! Files in, answer out.
+#![allow(clippy::disallowed_methods, reason = "a test reads and writes files")]
 use std::path::{Path, PathBuf};
 
 use railtwin_reading::{Diagnosed, Inputs, diagnosis_of};
