@@ -77,7 +77,7 @@ pub struct PairCause {
     pub trials: Vec<usize>,
     /// All causes that explain the same, this one first.
     pub alternatives: Vec<Alternative>,
-    /// Of a group: evidence for each host.
+    /// For a group: evidence for each host.
     pub members: Vec<Membership>,
     /// The test that parts the alternatives best; none where there is one alternative.
     pub next: Option<NextTest>,

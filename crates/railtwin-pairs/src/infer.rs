@@ -210,7 +210,7 @@ impl Problem {
         (other.length < explained.length - 1.0).then_some(other)
     }
 
-    /// What all causes but one explain.
+    /// The results that all causes but one explain.
     pub fn known_without(&self, explained: &Explained, at: usize) -> Known {
         let class: Vec<usize> = self.layout.items.iter().map(|item| item.class).collect();
         let mut known = self.nothing();

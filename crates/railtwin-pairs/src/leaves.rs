@@ -35,12 +35,12 @@ pub(crate) struct Leaves {
     pub of_host: Vec<usize>,
     /// Whether a leaf serves one rail only, so that flows between rails cross the spine.
     pub by_rail: bool,
-    /// Of which hosts the leaf is known.
+    /// For each host, whether its leaf is known.
     pub is_known: Vec<bool>,
 }
 
 impl Leaves {
-    /// Which tests stay on one leaf with all flows.
+    /// For each test, whether all of its flows stay on one leaf.
     pub fn local(&self, layout: &Layout) -> Vec<bool> {
         let is_local = |at: usize| {
             let same = |hosts: [usize; 2]| self.of_host[hosts[0]] == self.of_host[hosts[1]];

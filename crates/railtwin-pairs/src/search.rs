@@ -140,7 +140,7 @@ impl Search<'_> {
         well as f64 <= WELL_MAX * (agree + well) as f64
     }
 
-    /// Of each hub, its star with the legs that say most: pairs of it in the order of their nats.
+    /// For each hub, its star with the legs that say most: pairs of it in the order of their nats.
     fn stars(&self, nats: &[f64]) -> Vec<Candidate> {
         let mut legs: BTreeMap<usize, Vec<(f64, usize, &Touched)>> = BTreeMap::new();
         for (alike, nats) in self.simple.iter().zip(nats) {
@@ -215,7 +215,7 @@ impl Search<'_> {
         }
     }
 
-    /// Of each host, the hosts with which it looks slow.
+    /// For each host, the hosts with which it looks slow.
     fn slow_rows(&self) -> BTreeSet<Vec<bool>> {
         let hosts = self.layout.of_host.len();
         let mut votes = vec![0.0_f64; hosts * hosts];

@@ -5,7 +5,7 @@ use railtwin_records::{FaultKind, Finding, Seen, Syndrome};
 /// Counters that a first line names.
 const NAMED: usize = 2;
 
-/// What counters of a port show: `drops packets (rx_prio3_buf_discard grows by 500,000 a minute)`.
+/// The words for counters of a port: `drops packets (rx_prio3_buf_discard grows by 500,000 a minute)`.
 pub(crate) fn of_port(finding: &Finding) -> Option<String> {
     let grown = finding.evidence.iter().find_map(|line| match &line.seen {
         Seen::Counter(CounterSeen::PortGrowth { counter, class, .. }) => Some((counter, *class, line.value)),
@@ -28,7 +28,7 @@ pub(crate) fn of_port(finding: &Finding) -> Option<String> {
     (!lost.is_empty()).then(|| format!("packets are lost on its paths ({}){lossless}", lost.join(", ")))
 }
 
-/// What lines of a kernel prove of a device: `its PCIe link carries 63 of 252 Gb/s (8 GT/s x8 at 0000:b2:00)`.
+/// The words for lines of a kernel about a device: `its PCIe link carries 63 of 252 Gb/s (8 GT/s x8 at 0000:b2:00)`.
 pub(crate) fn of_log(finding: &Finding) -> Option<String> {
     finding.evidence.iter().find_map(|line| match &line.seen {
         Seen::Log(LogSeen::PcieLink { speed, at, .. }) => {
@@ -52,7 +52,7 @@ pub(crate) fn of_log(finding: &Finding) -> Option<String> {
     })
 }
 
-/// What tables say of a device: `runs at 1X of 4X`, `PFC storm at queue 3, not over (407,981 packets dropped)`.
+/// The words for tables about a device: `runs at 1X of 4X`, `PFC storm at queue 3, not over (407,981 packets dropped)`.
 pub(crate) fn of_table(finding: &Finding) -> Option<String> {
     let seen = |line: &railtwin_records::Evidence| match &line.seen {
         Seen::Device(seen) => Some(seen.clone()),

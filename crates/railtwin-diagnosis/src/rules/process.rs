@@ -322,10 +322,10 @@ impl Detector for ErrorJoin {
     }
 }
 
-/// What the cause of a process that is gone says: its fault, suspects with their weights, and advice.
+/// The verdict on a process that is gone: its fault, suspects with their weights, and advice.
 type Explanation = (FaultKind, Vec<(Component, f64)>, &'static str);
 
-/// What the cause says; none where it is not known.
+/// The words of the cause; none where it is not known.
 fn explanation(directory: &Directory, job: u32, gone: &Gone) -> Option<Explanation> {
     let host = directory.host_component(gone.rank);
     let process = directory.rank_component(gone.rank);

@@ -101,7 +101,7 @@ pub fn join(
     found
 }
 
-/// Who is late where.
+/// Late ranks by communicator.
 struct LateHosts<'a> {
     of_rank: BTreeMap<u32, Vec<&'a Candidate>>,
     /// By job and host, how many ranks are judged at all, and which of them are late.
@@ -143,7 +143,7 @@ impl<'a> LateHosts<'a> {
     }
 }
 
-/// What findings of culprits are made from.
+/// The parts that findings of culprits are made from.
 #[derive(Clone, Copy)]
 struct CulpritFindings<'a> {
     context: &'a Context<'a>,

@@ -115,7 +115,7 @@ pub fn score_files(
     Ok(rows.into_values().collect())
 }
 
-/// What judges said of one kind of files.
+/// The verdict on one kind of files.
 struct Judged {
     outcome: TrialOutcome,
     false_alarms: usize,

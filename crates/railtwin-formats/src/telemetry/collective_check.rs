@@ -44,7 +44,7 @@ impl CalledOperation {
     }
 }
 
-/// What such a line reports.
+/// The report of such a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum CollectiveCheck {

@@ -6,7 +6,7 @@
 /// Signs of such lines.
 pub(crate) const SIGNS: [&str; 3] = ["HCCL(", "EI0002: ", "EI0006: "];
 
-/// What a line of HCCL reports.
+/// The report of a line of HCCL.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum HcclEvent {
@@ -33,7 +33,7 @@ pub(crate) fn is_line(line: &str) -> bool {
     SIGNS.iter().any(|sign| line.contains(sign)) && read(line).is_some()
 }
 
-/// What a line reports.
+/// The report of a line.
 pub(crate) fn read(line: &str) -> Option<HcclEvent> {
     if line.contains("createLink para:") { no_link(line) } else { peer_silent(line) }
 }

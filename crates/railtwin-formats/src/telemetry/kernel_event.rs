@@ -1,6 +1,6 @@
 //! Events that lines of Linux tell, and addresses on the PCI bus.
 
-/// What a line of a kernel says.
+/// The event in a line of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum KernelEvent {

@@ -4,7 +4,7 @@
 //! Words are those of NCCL's sources from 2.4 to 2.28 (`src/transport/net_ib.cc`, `src/transport/net_socket.cc`,
 //! `src/transport/nvls.cc`, `src/init.cc`, `src/misc/param.cc`, `src/misc/socket.cc`) and of RCCL, which prints the same.
 
-/// What a line says of NCCL's setup.
+/// A fact of NCCL's setup from a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum NcclSetup {
@@ -118,7 +118,7 @@ fn kept(text: &str, most: usize) -> String {
     text.trim().chars().filter(|sign| !sign.is_control()).take(most).collect()
 }
 
-/// What a line of information says of the setup; several things where it lists several.
+/// The facts of the setup in a line of information.
 pub(crate) fn information(said: &str) -> Vec<NcclSetup> {
     let said = said.trim();
     if said.contains("NET/IB") && said.contains("Using ") {
@@ -275,7 +275,7 @@ fn last_try(said: &str) -> Option<NcclSetup> {
     })
 }
 
-/// What a warning says of the setup. `place` is the file of NCCL's sources that prints it.
+/// The fact of the setup in a warning. `place` is the file of NCCL's sources that prints it.
 pub(crate) fn warning(place: &str, said: &str) -> Option<NcclSetup> {
     duplicate(said).or_else(|| nvls(place, said)).or_else(|| last_try(said)).or_else(|| no_device(said))
 }

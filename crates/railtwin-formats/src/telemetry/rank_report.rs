@@ -19,7 +19,7 @@ pub(crate) const SIGNS: [&str; 7] = [
 /// Most ranks that a line lists.
 const RANKS_MOST: usize = 1 << 16;
 
-/// What such a line reports.
+/// The report of such a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum RankReport {
@@ -53,7 +53,7 @@ pub enum RankReport {
     },
 }
 
-/// What a line reports.
+/// The report of a line.
 pub(crate) fn read(line: &str) -> Option<RankReport> {
     let row = SIGNS.iter().position(|sign| line.contains(sign))?;
     let (before, rest) = line.split_once(SIGNS[row])?;

@@ -159,7 +159,7 @@ fn sockets(view: &RowsView<'_>, of: &BTreeMap<String, Lines<'_>>) -> Option<Resu
     Some(Ok(one))
 }
 
-/// What helps against sockets.
+/// Advice where NCCL runs over sockets.
 fn remedy(reason: &SocketReason) -> String {
     match reason {
         SocketReason::Setting { name, .. } => format!("take {name} away, or name the RDMA devices that the hosts have"),
@@ -319,7 +319,7 @@ fn used_of<'v>(few: &Devices<'v>, lines: &Lines<'_>, failures: &[Said<'_>]) -> V
     few.iter().filter(|(nic, (row, _))| is_used(nic, *row)).map(|(nic, (_, said))| (*nic, *said)).collect()
 }
 
-/// What NCCL chose: a note on all hosts, notes on a host that differs from all others, and a finding where it has another
+/// The choices of NCCL: a note on all hosts, notes on a host that differs from all others, and a finding where it has another
 /// network.
 pub(super) fn choices(view: &RowsView<'_>) -> Judgement {
     let of = by_host(view);
@@ -432,7 +432,7 @@ fn joined<'a>(told: impl Iterator<Item = &'a str>) -> Option<String> {
     (!told.is_empty()).then(|| told.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// What NCCL chose, in a few words, where some line tells it and nothing is wrong with it.
+/// The choices of NCCL in a few words, where some line tells it and nothing is wrong with it.
 fn note(view: &RowsView<'_>) -> Option<String> {
     let all: Lines<'_> = causes::setups(view).collect();
     let of = |fact: Fact, what: &str| fact(&all).map(|told| format!("{what} {told}"));

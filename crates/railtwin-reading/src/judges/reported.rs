@@ -146,7 +146,7 @@ fn slowest(view: &RowsView<'_>) -> Option<Finding> {
     Some(slow(finding(Syndrome::NonCommunicationSlow, suspects, STRAGGLER, cause, lines.len() as f64, &said)))
 }
 
-/// What a slow rank has for faults and advice.
+/// Adds the faults and the advice of a slow rank.
 fn slow(mut one: Finding) -> Finding {
     one.faults = vec![FaultKind::Slow];
     one.severity = 0.3;

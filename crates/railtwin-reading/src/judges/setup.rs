@@ -77,7 +77,7 @@ fn nvls(view: &RowsView<'_>) -> Vec<Finding> {
     hosts.into_iter().map(one).collect()
 }
 
-/// What a refused call of the verbs library is short of.
+/// The resource that a refused call of the verbs library is short of.
 fn cause_of(call: &str, error: &str, host: &str) -> Option<(CauseSeen, f64, &'static str)> {
     let small = error.to_ascii_lowercase();
     let (host, call) = (host.to_owned(), call.to_owned());

@@ -25,7 +25,7 @@ use crate::error::FormatError;
 /// Name of these formats in errors.
 const FORMAT: &str = "table of devices";
 
-/// What a table says.
+/// The content of a table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DeviceTable {

@@ -1,6 +1,6 @@
 //! SONiC's `show pfcwd stats` (PFC watchdog) and `show pfc counters`.
 
-/// What the watchdog says of a queue.
+/// The state of a queue, as the watchdog reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PfcQueue {
     /// The port, such as `Ethernet6`.

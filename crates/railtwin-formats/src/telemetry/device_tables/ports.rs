@@ -5,7 +5,7 @@
 pub struct PortStatus {
     /// The device, such as `mlx5_0`, with its port where it has several.
     pub device: String,
-    /// What tells its like: model and link layer.
+    /// The model and link layer; ports with the same are compared.
     pub model: String,
     /// Logical state, such as `Active`; empty where it is not told.
     pub state: String,

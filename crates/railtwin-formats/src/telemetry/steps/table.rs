@@ -141,7 +141,7 @@ struct Run {
 /// Runs as they are read: by job and run, then by rank.
 type Runs = BTreeMap<(String, String), BTreeMap<String, Run>>;
 
-/// What a row tells beside its times.
+/// The values of a row beside its times.
 struct RowTells {
     job: String,
     run: String,
