@@ -15,6 +15,7 @@ A scenario says the question: a path, a TOML text, or a dictionary of the same s
 """
 
 from railtwin._native import Figure, Run, Table, __version__
+from railtwin.answers import Explanation, Hypothesis, Order, Triage, explain, triage
 from railtwin.console import main
 from railtwin.errors import (
     ArgumentError,
@@ -59,22 +60,27 @@ __all__ = [
     "ControllerError",
     "Diagnosis",
     "Error",
+    "Explanation",
     "Figure",
     "FileError",
     "Finding",
     "FolderError",
+    "Hypothesis",
     "InternalError",
     "MissingPackageError",
+    "Order",
     "Problem",
     "Run",
     "ScenarioError",
     "Table",
+    "Triage",
     "__version__",
     "calibrate",
     "check_bandwidth",
     "cluster",
     "design",
     "diagnose",
+    "explain",
     "impact",
     "interference",
     "intranode",
@@ -84,6 +90,7 @@ __all__ = [
     "schedule",
     "schema",
     "sweep",
+    "triage",
     "version",
     "what_if",
 ]

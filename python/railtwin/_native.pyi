@@ -21,6 +21,7 @@ __all__ = [
     "cluster",
     "design",
     "diagnose",
+    "explain",
     "impact",
     "interference",
     "intranode",
@@ -31,6 +32,7 @@ __all__ = [
     "run_sweep",
     "schedule",
     "schema",
+    "triage",
     "what_if",
 ]
 
@@ -148,6 +150,30 @@ def diagnose(
     baseline: str | os.PathLike[str] | None,
     later: Sequence[str | os.PathLike[str]],
     job: str,
+) -> dict[str, Any]: ...
+def explain(
+    files: Sequence[str | os.PathLike[str]],
+    scenario: str | os.PathLike[str] | None,
+    busbw: str | None,
+    step_time: str | None,
+    hosts: int | None,
+    gpus: int | None,
+    host: str | None,
+    collective: str | None,
+    size: str | None,
+    job: str | None,
+    draws: int,
+    progress: Callable[[int, int], object] | None,
+) -> dict[str, Any]: ...
+def triage(
+    files: Sequence[str | os.PathLike[str]],
+    scenario: str | os.PathLike[str],
+    names: str | os.PathLike[str] | None,
+    baseline: str | os.PathLike[str] | None,
+    later: Sequence[str | os.PathLike[str]],
+    checkpoint_interval: str,
+    draws: int | None,
+    progress: Callable[[int, int], object] | None,
 ) -> dict[str, Any]: ...
 def check_bandwidth(logs: Sequence[str | os.PathLike[str]], fabric: str | None) -> dict[str, Any]: ...
 def calibrate(

@@ -9,6 +9,7 @@ use crate::compare::CompareArgs;
 use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
+use crate::explain::ExplainArgs;
 use crate::foreseen::Form;
 use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
@@ -88,6 +89,8 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     /// Diagnose, then say what each culprit costs the jobs, what to take out first and which host replaces it
     Triage(TriageArgs),
+    /// Say what a measured bandwidth or step time may have as its cause, each cause simulated, and what to measure next
+    Explain(ExplainArgs),
     /// Fit what collectives and transfers cost hosts to a cluster's own logs: caps that scenarios take
     Calibrate(CalibrateArgs),
     /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip

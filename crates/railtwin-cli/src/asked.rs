@@ -1,9 +1,11 @@
-//! The answers of `diagnose`, `check bandwidth` and `calibrate` as JSON, for callers other than the command.
+//! The answers of `diagnose`, `check bandwidth`, `calibrate`, `explain` and `triage` as JSON, for callers other than the command.
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 pub use crate::diagnose_request::DiagnoseRequest;
+pub use crate::explain_request::ExplainRequest;
+pub use crate::triage_request::TriageRequest;
 use crate::{CliError, calibrate, check_bandwidth, check_bandwidth_json, diagnose};
 
 /// Diagnoses; the value is that of `railtwin diagnose --json`.
@@ -34,4 +36,26 @@ pub fn calibration(logs: &[PathBuf], fabric: Option<&str>, gpus: Option<u32>) ->
     let mut value = calibrate::data(&found);
     value["caps"] = Value::from(calibrate::file(&found));
     Ok(value)
+}
+
+/// Explains a measured figure; the value is that of `railtwin explain --json`. `progress` hears of each run of the engine.
+///
+/// # Errors
+/// [`CliError::Input`] and [`CliError::Scenario`] for files that cannot be read, for an unknown job, and where nothing says
+/// what was measured.
+pub fn explanation(request: &ExplainRequest, progress: &(dyn Fn() + Sync)) -> Result<Value, CliError> {
+    request
+        .posed()?
+        .explained(request.draws, progress)
+        .map(|found| railtwin_answers::explain::json_of(&found))
+}
+
+/// Orders culprits; the value is that of `railtwin triage --json`. `progress` hears of each draw.
+///
+/// # Errors
+/// As of [`diagnosis`], and those of the scenario.
+pub fn triage(request: &TriageRequest, progress: &(dyn Fn() + Sync)) -> Result<Value, CliError> {
+    let posed = request.posed()?;
+    let found = posed.ordered(progress)?;
+    Ok(railtwin_answers::triage::json_of(&found, posed.fabric()))
 }

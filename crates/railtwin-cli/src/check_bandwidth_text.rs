@@ -41,6 +41,12 @@ pub(crate) fn shown(answer: &Answer, all_sizes: bool) -> String {
         _ => line(&mut text, &format!("\n{rows} rows by size: --sizes prints them")),
     }
     show_files(&mut text, answer);
+    if checked.groups.iter().any(|group| group.verdict == Verdict::Low) {
+        line(
+            &mut text,
+            "next: railtwin explain, with the same logs: causes that it may have, each simulated",
+        );
+    }
     text
 }
 

@@ -38,6 +38,8 @@ mod downtime_text;
 mod engine_args;
 mod errors;
 mod excerpt;
+mod explain;
+mod explain_request;
 mod foreseen;
 mod impact;
 mod import;
@@ -74,6 +76,7 @@ mod sweep_table;
 mod table;
 mod told;
 mod triage;
+mod triage_request;
 mod tune;
 mod units;
 
@@ -182,6 +185,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
             Verb::Calibrate(args) => calibrate::run(args, streams),
+            Verb::Explain(args) => explain::run(args, streams),
             Verb::Triage(args) => triage::run(args, streams),
             Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),

@@ -1,27 +1,18 @@
 //! `railtwin triage`: what is wrong, what it costs each job, what to take out first, and which host replaces it.
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 use clap::Args;
-use railtwin::cost::Cost;
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::impact::{Impact, draws_of};
-use railtwin::what_if::options_of;
-use railtwin_answers::triage::{
-    JobCost, RestartHours, Triage, TriageCulprit, TriageOrder, culprits, json_of, triage,
-};
+use railtwin::impact::Impact;
+use railtwin_answers::triage::{JobCost, RestartHours, Triage, TriageCulprit, TriageOrder, json_of};
 use railtwin_fabric::Fabric;
-use railtwin_scenario::EngineName;
 use railtwin_store::one_line;
 
-use crate::diagnose::told_of;
-use crate::diagnose_request::DiagnoseRequest;
-use crate::downtime_text::time as hours_of;
 use crate::foreseen::goes_on;
 use crate::impact::time;
 use crate::meter::Meter;
-use crate::one_point::one_point;
 use crate::table::TextTable;
+use crate::triage_request::TriageRequest;
 use crate::{CliError, Streams};
 
 /// Arguments of `triage`.
@@ -54,52 +45,40 @@ pub struct TriageArgs {
 }
 
 pub(crate) fn run(args: &TriageArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    let interval_h = hours_of(&args.checkpoint_interval).filter(|hours| *hours > 0.0).ok_or_else(|| {
-        let shown = &args.checkpoint_interval;
-        CliError::input(
-            format!("--checkpoint-interval cannot be {shown:?}"),
-            "write a time such as 30 min or 3 h",
-        )
-    })?;
-    let (question, scenario) = one_point(&args.scenario, "triage")?;
-    let resolved = question.resolve(&scenario).map_err(|error| CliError::of(error, &question.text))?;
+    let request = request_of(args);
+    request.restart()?;
     let read: Vec<PathBuf> = args.files.iter().chain(&args.baseline).chain(&args.later).cloned().collect();
     if !goes_on(&of_files(&read, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let told = told_of(&DiagnoseRequest {
-        files: args.files.clone(),
-        fabric: Some(PathBuf::from(&args.scenario)),
-        names: args.names.clone(),
-        baseline: args.baseline.clone(),
-        later: args.later.clone(),
-        job: resolved.case.work.jobs.first().map_or("job", |job| &job.name).to_owned(),
-    })?;
-    let options = options_of(&scenario, args.draws);
-    let sure = culprits(&told, &resolved.case).placed.iter().filter(|one| one.is_sure).count();
-    let draws = if sure == 0 { 0 } else { draws_of(sure, options) };
-    if draws > 0 {
-        let steps = resolved.case.work.jobs.iter().map(|job| job.steps).max().unwrap_or(1);
-        let runs = (draws, f64::from(options.steps) / f64::from(steps.max(1)));
-        let cores = available_parallelism().map_or(1, usize::from);
-        let cost = Cost::of_runs(&resolved, runs, cores, railtwin::memory::limit());
-        if !goes_on(&cost.map_err(|error| CliError::of(error, &question.text))?, streams)? {
-            return Ok(());
-        }
+    let posed = request.posed()?;
+    if let Some(cost) = posed.cost()?
+        && !goes_on(&cost, streams)?
+    {
+        return Ok(());
     }
-    let meter = Meter::new(draws, "replicates");
-    let engine = railtwin::engines::engine(EngineName::Flow, 1);
-    let restart = RestartHours { interval_h, ..RestartHours::default() };
-    let found = triage(&told, &resolved.case, &*engine, options, restart, &|| meter.tick())
-        .map_err(|error| CliError::of(error, &question.text))?;
+    let meter = Meter::new(posed.draws(), "replicates");
+    let found = posed.ordered(&|| meter.tick())?;
     meter.finish();
-    let fabric = &resolved.case.fabric;
+    let fabric = posed.fabric();
     match args.json {
         true => writeln!(streams.out, "{:#}", json_of(&found, fabric))?,
         false => write!(streams.out, "{}", text(&found, fabric))?,
     }
     streams.out.flush()?;
-    if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
+    if posed.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+fn request_of(args: &TriageArgs) -> TriageRequest {
+    TriageRequest {
+        files: args.files.clone(),
+        scenario: PathBuf::from(&args.scenario),
+        names: args.names.clone(),
+        baseline: args.baseline.clone(),
+        later: args.later.clone(),
+        checkpoint_interval: args.checkpoint_interval.clone(),
+        draws: args.draws,
+    }
 }
 
 fn text(found: &Triage, fabric: &Fabric) -> String {

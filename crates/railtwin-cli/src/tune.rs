@@ -6,7 +6,7 @@ use railtwin::cost::Cost;
 use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::tune::{ASSUMED, BUFFER, Range, Tuning, ranges};
 use railtwin_fabric::HostModel;
-use railtwin_scenario::CapsFile;
+use railtwin_scenario::{CapSpec, CapsFile, host_caps};
 use railtwin_store::input;
 use railtwin_units::{Bytes, SimTime};
 use railtwin_workload::{Collective, Group};
@@ -33,9 +33,10 @@ pub struct TuneArgs {
     /// Round trip of the network while nothing queues, such as "22 us"
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10 us")]
     round_trip: SimTime,
-    /// What was measured: a file that `railtwin calibrate` wrote
-    #[arg(long, value_name = "FILE")]
-    caps: Option<PathBuf>,
+    /// What collectives cost hosts: `measured` for what is known of the model, `none` for NCCL's model alone, or a file that
+    /// `railtwin calibrate` wrote
+    #[arg(long, value_name = "FILE", default_value = "measured")]
+    caps: PathBuf,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &TuneArgs, streams: &mut Streams<'_>) -> Result<(), CliE
         let text = format!("--gpus: a {} has {} GPUs, not {gpus}", host.name, host.gpus);
         return Err(CliError::refused(&text));
     }
-    let caps = args.caps.as_deref().map(caps_of).transpose()?.unwrap_or_default();
+    let caps = caps_of(&args.caps, &host)?;
     let group = Group::of(args.hosts, gpus);
     let tuning = Tuning { collective, group, host, round_trip: args.round_trip, caps };
     let near = Tuning { round_trip: ASSUMED.min(args.round_trip), ..tuning.clone() };
@@ -86,10 +87,21 @@ pub(crate) fn run(args: &TuneArgs, streams: &mut Streams<'_>) -> Result<(), CliE
     Ok(streams.out.flush()?)
 }
 
-fn caps_of(path: &Path) -> Result<Vec<railtwin_scenario::CapSpec>, CliError> {
+/// The caps of a file, or those known of the host model where it has no more GPUs and the NVLink that was measured.
+fn caps_of(path: &Path, host: &HostModel) -> Result<Vec<CapSpec>, CliError> {
+    match path.to_str() {
+        Some("none") => return Ok(Vec::new()),
+        Some("measured") => {
+            let usual = HostModel::named(&host.name);
+            let same = usual.is_some_and(|usual| usual.nvlink == host.nvlink && host.gpus <= usual.gpus);
+            return Ok(if same { host_caps::of_model(&host.name) } else { Vec::new() });
+        }
+        _ => {}
+    }
     let name = path.display().to_string();
-    let text = input::read_text(path)
-        .map_err(|error| CliError::input(format!("cannot read {name}: {error}"), "give a file of caps"))?;
+    let text = input::read_text(path).map_err(|error| {
+        CliError::input(format!("cannot read {name}: {error}"), "write measured, none or a file of caps")
+    })?;
     let caps = CapsFile::parse(&name, &text).map_err(|error| CliError::of(error.into(), &text))?;
     Ok(caps.caps)
 }

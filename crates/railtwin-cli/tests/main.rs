@@ -9,6 +9,7 @@ mod diagnose;
 mod downtime;
 mod engines;
 mod estimate;
+mod explain;
 mod gloo;
 mod harness;
 mod import;

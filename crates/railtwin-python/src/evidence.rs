@@ -13,7 +13,7 @@ use crate::{convert, errors};
 const MOST_GPUS: i64 = 1024;
 
 /// Refuses paths that are not there, before anything is read.
-fn check(py: Python<'_>, paths: &[PathBuf]) -> PyResult<()> {
+pub(crate) fn check(py: Python<'_>, paths: &[PathBuf]) -> PyResult<()> {
     if paths.is_empty() {
         return Err(errors::argument(py, "no files are given", "name files of telemetry or folders of them"));
     }
@@ -23,7 +23,7 @@ fn check(py: Python<'_>, paths: &[PathBuf]) -> PyResult<()> {
     Ok(())
 }
 
-fn told(py: Python<'_>, answer: Result<Value, CliError>) -> PyResult<Py<PyAny>> {
+pub(crate) fn told(py: Python<'_>, answer: Result<Value, CliError>) -> PyResult<Py<PyAny>> {
     let value = answer.map_err(|error| match &error {
         CliError::Scenario { error, text } => errors::of(py, &railtwin::Error::Scenario(error.clone()), text),
         CliError::Input { message, help } => {

@@ -16,6 +16,7 @@
 //! * [`command`]: the `railtwin` command on Python's streams.
 #![allow(clippy::disallowed_methods, reason = "a door: files are touched here")]
 
+mod answers;
 mod calls;
 mod command;
 mod controllers;
@@ -34,6 +35,8 @@ mod watch;
 /// The module.
 #[pyo3::pymodule(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use crate::answers::{explain, triage};
     #[pymodule_export]
     use crate::calls::{cluster, design, missing_points, open_folder, run_one, run_sweep, schedule, schema};
     #[pymodule_export]

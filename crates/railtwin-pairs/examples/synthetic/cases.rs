@@ -8,13 +8,13 @@ use rand_pcg::Pcg64;
 
 /// Kinds of cases, with the weight of each in a run of 3,000.
 pub const KINDS: [(&str, usize); 33] = [
-    ("healthy, noise 1 %", 160),
-    ("healthy, noise 3 %", 160),
-    ("healthy, noise 5 %", 150),
-    ("healthy, Student t3 3 %", 160),
-    ("healthy, hosts differ 1.5 %", 150),
-    ("healthy, two kinds of hosts 4.5 % apart", 110),
-    ("healthy, two leaves, hop 5 to 11 %", 110),
+    ("healthy, noise 1 %", 320),
+    ("healthy, noise 3 %", 320),
+    ("healthy, noise 5 %", 300),
+    ("healthy, Student t3 3 %", 320),
+    ("healthy, hosts differ 1.5 %", 300),
+    ("healthy, two kinds of hosts 4.5 % apart", 220),
+    ("healthy, two leaves, hop 5 to 11 %", 220),
     ("disjoint pairs", 100),
     ("ring, one host", 100),
     ("star, one leg", 100),

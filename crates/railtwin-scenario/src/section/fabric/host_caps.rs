@@ -20,7 +20,7 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 /// The caps of host model `model`, for it alone; none where nothing is known of it.
-pub(crate) fn of_model(model: &str) -> Vec<CapSpec> {
+pub fn of_model(model: &str) -> Vec<CapSpec> {
     let Some((name, file, text)) = FILES.into_iter().find(|(name, ..)| *name == model) else {
         return Vec::new();
     };
