@@ -1,17 +1,21 @@
 //! `railtwin import`: what a file of another project holds, in our words, and a scenario around it.
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use railtwin::cost::files::{Reading, of_files};
 use railtwin_formats::{
-    ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiWorkload,
+    ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiTopology,
+    SimaiWorkload, parse_chakra_groups,
 };
 use railtwin_store::input;
 use serde_json::{Map, Value, json};
 
 use crate::foreseen::goes_on;
-use crate::import_facts::{Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai};
+use crate::import_facts::{
+    Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology,
+};
 use crate::import_scenario::{Around, write_scenario};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -19,7 +23,8 @@ use crate::{CliError, Streams};
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// A file, the Chakra traces of all ranks, or their common name without .<rank>.et
+    /// A file, the Chakra traces of all ranks with the JSON of their communicators, a folder of these, or their common
+    /// name without .<rank>.et
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The format; default by content and name
@@ -49,11 +54,14 @@ enum Format {
     Htsim,
     /// Connection matrix of htsim
     Connections,
+    /// Topology of SimAI and of HPCC's ns-3
+    SimaiTopology,
 }
 
 /// What would be accepted, for errors.
 const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), \
-                        the topo.csv of Lingjun (lingjun), and of htsim .topo files (htsim) and .cm files \
+                        their communicators as .json beside them, the topo.csv of Lingjun (lingjun), topologies of \
+                        SimAI and of HPCC's ns-3 (simai-topology), and of htsim .topo files (htsim) and .cm files \
                         (connections); --as says which";
 
 /// A file and its bytes.
@@ -64,7 +72,7 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     if !goes_on(&of_files(&read, Reading::IMPORTED), streams)? {
         return Ok(());
     }
-    let files = read_all(&args.files)?;
+    let files = read_all(&in_folders(&args.files)?)?;
     let format = match args.format {
         Some(format) => format,
         None => detected(&files)?,
@@ -75,6 +83,7 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         Format::Lingjun => lingjun(only(&files, "Lingjun topology")?)?,
         Format::Htsim => htsim(only(&files, "htsim topology")?)?,
         Format::Connections => connections(only(&files, "htsim connection matrix")?)?,
+        Format::SimaiTopology => simai_topology(only(&files, "SimAI topology")?)?,
     };
     if let Some(path) = &args.scenario {
         write_scenario(path, &around, args.force)?;
@@ -85,13 +94,43 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     }
 }
 
-/// The files, with the traces of all its ranks for a name that is none.
+/// Files of a folder, by name.
+fn of_folder(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let files: Result<Vec<PathBuf>, _> =
+        std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut files = files?;
+    files.retain(|file| file.is_file());
+    files.sort();
+    Ok(files)
+}
+
+/// The files, with the traces of all its ranks for a name that is none, and the files of a folder.
 fn with_ranks(paths: &[PathBuf]) -> Vec<PathBuf> {
     let of = |path: &PathBuf| match path.exists() {
+        true if path.is_dir() => of_folder(path).unwrap_or_default(),
         true => vec![path.clone()],
         false => (0..).map(|rank| trace_path(path, rank)).take_while(|path| path.exists()).collect(),
     };
     paths.iter().flat_map(of).collect()
+}
+
+/// The paths, with the files of each folder in its place.
+fn in_folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut all = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let refuse =
+                |error| CliError::input(format!("cannot read {}: {error}", path.display()), ACCEPTED);
+            let files = of_folder(path).map_err(refuse)?;
+            if files.is_empty() {
+                return Err(CliError::input(format!("{} holds no file", path.display()), ACCEPTED));
+            }
+            all.extend(files);
+        } else {
+            all.push(path.clone());
+        }
+    }
+    Ok(all)
 }
 
 /// Reads the files; a name that is none stands for the traces of all its ranks.
@@ -135,7 +174,12 @@ fn trace_name(path: &Path) -> Option<(PathBuf, u32)> {
     Some((prefix.into(), rank.parse().ok()?))
 }
 
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
 fn detected(files: &[Read]) -> Result<Format, CliError> {
+    let has_traces = files.iter().any(|(path, _)| trace_name(path).is_some());
     let format_of = |(path, bytes): &Read| {
         let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let first = String::from_utf8_lossy(first);
@@ -146,8 +190,11 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
             Some(Format::Simai)
         } else if ["DSW", "PSW", "ASW"].iter().all(|name| columns.contains(name)) {
             Some(Format::Lingjun)
-        } else if path.extension().is_some_and(|extension| extension == "et") {
+        } else if path.extension().is_some_and(|extension| extension == "et") || (has_traces && is_json(path))
+        {
             Some(Format::Chakra)
+        } else if SimaiTopology::is_one(bytes) {
+            Some(Format::SimaiTopology)
         } else {
             of_htsim_words(bytes)
         }
@@ -193,11 +240,23 @@ fn simai((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
     let name = path.display().to_string();
     let workload = SimaiWorkload::parse(&name, bytes).map_err(|error| wrong(&error))?;
     let plan = workload.plan(&name, None).map_err(|error| wrong(&error))?;
-    let around = Around::Workload { key: "simai", path: path.clone(), file: path.clone(), ranks: plan.ranks };
+    let (file, ranks) = (path.clone(), plan.ranks);
+    let around = Around::Workload { key: "simai", path: path.clone(), file, ranks, groups: None };
     Ok((of_simai(&name, &workload, &plan), around))
 }
 
 fn chakra(files: Vec<Read>) -> Result<(Facts, Around), CliError> {
+    let (others, files): (Vec<Read>, Vec<Read>) = files.into_iter().partition(|(path, _)| is_json(path));
+    let groups = match others.as_slice() {
+        [] => BTreeMap::new(),
+        [(path, bytes)] => {
+            parse_chakra_groups(&path.display().to_string(), bytes).map_err(|error| wrong(&error))?
+        }
+        [_, (second, _), ..] => {
+            let message = format!("{} is a second file of communicators", second.display());
+            return Err(CliError::input(message, "give one"));
+        }
+    };
     let mut ranks = Vec::new();
     for (path, bytes) in files {
         let (prefix, rank) = trace_name(&path).ok_or_else(|| {
@@ -221,10 +280,10 @@ fn chakra(files: Vec<Read>) -> Result<(Facts, Around), CliError> {
     let (prefix, file) = (ranks[0].1.clone(), ranks[0].2.clone());
     let traces: Vec<ChakraTrace> = ranks.into_iter().map(|(.., trace)| trace).collect();
     let name = prefix.display().to_string();
-    let plan =
-        railtwin_formats::plan_of_chakra(&name, &traces, &Default::default()).map_err(|e| wrong(&e))?;
+    let plan = railtwin_formats::plan_of_chakra(&name, &traces, &groups).map_err(|error| wrong(&error))?;
     let facts = of_chakra(&name, &traces, &plan);
-    Ok((facts, Around::Workload { key: "chakra", path: prefix, file, ranks: plan.ranks }))
+    let groups = others.into_iter().next().map(|(path, _)| path);
+    Ok((facts, Around::Workload { key: "chakra", path: prefix, file, ranks: plan.ranks, groups }))
 }
 
 fn lingjun((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
@@ -240,6 +299,12 @@ fn htsim((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
     let spec = topology.spec().map_err(|error| wrong(&error))?;
     let around = Around::Fabric { key: "htsim", path: path.clone(), hosts: topology.nodes };
     Ok((of_htsim(&name, &topology, &spec)?, around))
+}
+
+fn simai_topology((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+    let name = path.display().to_string();
+    let topology = SimaiTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
+    Ok((of_simai_topology(&name, &topology), Around::Nothing("a fabric of a SimAI topology")))
 }
 
 fn connections((path, bytes): &Read) -> Result<(Facts, Around), CliError> {

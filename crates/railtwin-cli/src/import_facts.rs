@@ -5,12 +5,15 @@ use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::DesignReport;
 use railtwin_formats::{
     ChakraTrace, CommType, Group, HtsimConnections, HtsimTopology, LingjunDesign, LingjunTopology, NodeKind,
-    SimaiCollective, SimaiWorkload,
+    SimaiCollective, SimaiTopology, SimaiWorkload,
 };
 use railtwin_workload::{Plan, Work};
 use serde_json::{Value, json};
 
 use crate::{CliError, units};
+
+/// Most rates of links that are counted one by one.
+const MOST_RATES: usize = 8;
 
 /// What a file holds.
 pub(crate) struct Facts {
@@ -209,5 +212,27 @@ pub(crate) fn of_connections(file: &str, matrix: &HtsimConnections, plan: &Plan)
     let last = matrix.connections.iter().map(|one| one.start_ps).max().unwrap_or(0);
     facts.seconds("last_start_s", "start of the last", last as f64 * 1e-12);
     of_plan(&mut facts, plan);
+    facts
+}
+
+/// Facts of a topology of SimAI or of HPCC's ns-3.
+pub(crate) fn of_simai_topology(file: &str, topology: &SimaiTopology) -> Facts {
+    let mut facts = Facts::new("simai-topology", file);
+    facts.count("gpus", "GPUs, each with its NIC", topology.gpus);
+    if let Some(gpus) = topology.gpus_per_server {
+        facts.count("gpus_per_server", "GPUs of a server", gpus);
+        facts.count("hosts", "servers", topology.gpus.div_ceil(gpus.max(1)));
+    }
+    facts.count("nvswitches", "NVSwitches", topology.nvswitches.len() as u64);
+    facts.count("switches", "switches of the network", topology.switches.len() as u64);
+    facts.count("links", "links", topology.links.len() as u64);
+    if !topology.gpu_type.is_empty() {
+        facts.push("gpu_type", "type of the GPUs", topology.gpu_type.clone(), json!(topology.gpu_type));
+    }
+    for (rate, count) in topology.by_rate().into_iter().take(MOST_RATES) {
+        let rate = rate.gbps();
+        facts.count(&format!("links_of_{rate}_gbps"), &format!("links of {rate} Gbps"), count as u64);
+    }
+    facts.notes.clone_from(&topology.notes);
     facts
 }

@@ -19,6 +19,8 @@ pub(crate) enum Around {
         file: PathBuf,
         /// GPUs that it needs.
         ranks: u32,
+        /// Communicators of its traces, where they are in a file.
+        groups: Option<PathBuf>,
     },
     /// A fabric.
     Fabric {
@@ -29,6 +31,8 @@ pub(crate) enum Around {
         /// Hosts that it has.
         hosts: u32,
     },
+    /// Nothing: no scenario describes it, by its name.
+    Nothing(&'static str),
     /// Connections between hosts of one GPU.
     Connections {
         /// The file.
@@ -77,10 +81,18 @@ pub(crate) fn write_scenario(path: &Path, around: &Around, force: bool) -> Resul
 fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, CliError> {
     let name = name_of(path);
     Ok(match around {
-        Around::Workload { key, path, file, ranks } => {
+        Around::Nothing(what) => {
+            let message = format!("no scenario can be written of {what} yet");
+            return Err(CliError::input(message, "leave --scenario out"));
+        }
+        Around::Workload { key, path, file, ranks, groups } => {
             let whole = file.canonicalize()?;
             let named = path.file_name().unwrap_or(path.as_os_str());
             let named = quoted(&relative(folder, &whole.with_file_name(named)))?;
+            let groups = match groups {
+                None => String::new(),
+                Some(groups) => format!(", groups = {}", quoted(&relative(folder, &groups.canonicalize()?))?),
+            };
             let hosts = ranks.div_ceil(GPUS_PER_HOST).max(1);
             let segments = hosts.div_ceil(HOSTS_PER_SEGMENT);
             let pods = segments.div_ceil(SEGMENTS_PER_POD);
@@ -88,7 +100,7 @@ fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, 
                 "schema = 1\nname = \"{name}\"\ndescription = \"{ranks} GPUs on an HPN fabric that they fit on.\"\n\n\
                  [run]\nreplicates = 5\n\n\
                  [fabric]\npreset = \"hpn\"\npods = {pods}\nsegments = {}\nhosts = {}\n\n\
-                 [[job]]\nname = \"imported\"\nworkload = {{ {key} = {named} }}\n",
+                 [[job]]\nname = \"imported\"\nworkload = {{ {key} = {named}{groups} }}\n",
                 segments.div_ceil(pods),
                 hosts.min(HOSTS_PER_SEGMENT),
             )

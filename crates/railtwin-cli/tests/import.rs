@@ -107,6 +107,36 @@ fn chakra_traces_are_found_by_their_common_name_or_one_by_one() {
 }
 
 #[test]
+fn communicators_come_with_chakra_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    let group = ours("data/telemetry/reports/34-chakra-group-in-group");
+    let answer = railtwin(&["import", &group, "--json"]).json();
+    assert_eq!(answer["facts"]["ranks"], json!(8));
+    // Four ranks reduce, then all eight gather.
+    assert_eq!(answer["facts"]["all_reduce_nodes"], json!(4));
+    assert_eq!(answer["facts"]["all_gather_nodes"], json!(8));
+    runs(folder.path(), &[&group], 8);
+    let alone = format!("{group}/sub");
+    railtwin(&["import", &alone]).assert_refused(&["is no communicator", "communicators' JSON file"]);
+    let json = format!("{group}/comm_group.json");
+    railtwin(&["import", &alone, &json, &json]).assert_refused(&["second file of communicators"]);
+    let empty = tempfile::tempdir().unwrap();
+    railtwin(&["import", &shown(empty.path())]).assert_refused(&["holds no file"]);
+}
+
+#[test]
+fn a_topology_of_simai_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = ours("data/telemetry/reports/33-simai-topology.txt");
+    let answer = railtwin(&["import", &file, "--json"]).json();
+    let facts = &answer["facts"];
+    assert_eq!((&answer["format"], &facts["gpus"]), (&json!("simai-topology"), &json!(6)));
+    assert_eq!((&facts["nvswitches"], &facts["links"]), (&json!(1), &json!(14)));
+    let out = shown(&folder.path().join("out.toml"));
+    railtwin(&["import", &file, "--scenario", &out]).assert_refused(&["no scenario can be written"]);
+}
+
+#[test]
 fn a_lingjun_topology_is_a_fabric() {
     let folder = tempfile::tempdir().unwrap();
     let file = ours("data/lingjun/topo.csv");

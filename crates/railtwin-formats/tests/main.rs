@@ -7,6 +7,7 @@ mod job_list;
 mod lingjun;
 mod lingjun_fabric;
 mod simai;
+mod simai_topology;
 mod telemetry_formats;
 mod telemetry_fuzz;
 mod telemetry_real;

@@ -228,6 +228,8 @@ railtwin_units::section! {
     pub struct ChakraSpec "`workload`" {
         /// Path of Chakra traces, without `.<rank>.et`.
         pub chakra: String,
+        /// Path of their communicators, JSON such as `{"1": [0, 1, 2, 3]}`; default every communicator is all ranks.
+        pub groups: Option<String> = None,
     }
 }
 

@@ -13,7 +13,8 @@ use railtwin_workload::{
 use super::memory::shortage;
 use super::size::{per_host, ranks};
 use super::{
-    CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, SimaiSpec, Work, Workload,
+    ChakraSpec, CollectiveSpec, JobSize, JobSpec, MemoryRule, Per, Placement, RecipeSpec, SimaiSpec, Work,
+    Workload,
 };
 use crate::ScenarioError;
 use crate::resolve::{Reader, Source};
@@ -34,7 +35,7 @@ impl Planner<'_> {
             Work::Collective(spec) => self.collective(row, job, spec),
             Work::Workload(Workload::Recipe(spec)) => self.recipe(row, &job.name, spec),
             Work::Workload(Workload::Simai(spec)) => self.simai(row, spec),
-            Work::Workload(Workload::Chakra(spec)) => self.chakra(row, job, &spec.chakra),
+            Work::Workload(Workload::Chakra(spec)) => self.chakra(row, job, spec),
             Work::Workload(Workload::Connections(spec)) => self.connections(row, job, &spec.connections),
             Work::Workload(Workload::Traffic(spec)) => self.traffic(row, job, spec),
             Work::Workload(Workload::Inference(spec)) => Ok(spec.plan(self.ranks_of(job))),
@@ -59,7 +60,16 @@ impl Planner<'_> {
     }
 
     /// Rank `n` is read from `<prefix>.<n>.et`, from 0 on until a file is missing.
-    fn chakra(&self, row: usize, job: &JobSpec, prefix: &str) -> Result<Plan, ScenarioError> {
+    fn chakra(&self, row: usize, job: &JobSpec, spec: &ChakraSpec) -> Result<Plan, ScenarioError> {
+        let prefix = &spec.chakra;
+        let groups = match &spec.groups {
+            None => BTreeMap::new(),
+            Some(path) => {
+                let bytes = self.read(row, "workload.groups", path)?;
+                railtwin_formats::parse_chakra_groups(path, &bytes)
+                    .map_err(|error| self.error(row, "workload.groups", error.to_string()))?
+            }
+        };
         let wanted = ranks(self.fabric, job, job.size);
         let mut traces = Vec::new();
         loop {
@@ -86,7 +96,7 @@ impl Planner<'_> {
                 }
             }
         }
-        railtwin_formats::plan_of_chakra(prefix, &traces, &BTreeMap::new())
+        railtwin_formats::plan_of_chakra(prefix, &traces, &groups)
             .map_err(|error| self.error(row, "workload.chakra", error.to_string()))
     }
 
