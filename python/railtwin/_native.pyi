@@ -167,7 +167,9 @@ def explain(
 ) -> dict[str, Any]: ...
 def triage(
     files: Sequence[str | os.PathLike[str]],
-    scenario: str | os.PathLike[str],
+    scenario: str | os.PathLike[str] | None,
+    fabric: str | os.PathLike[str] | None,
+    jobs: str | os.PathLike[str] | None,
     names: str | os.PathLike[str] | None,
     baseline: str | os.PathLike[str] | None,
     later: Sequence[str | os.PathLike[str]],

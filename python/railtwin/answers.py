@@ -178,7 +178,9 @@ def _hypothesis(one: Mapping[str, Any]) -> Hypothesis:
 def triage(
     files: Files,
     *,
-    scenario: str | os.PathLike[str],
+    scenario: str | os.PathLike[str] | None = None,
+    fabric: str | os.PathLike[str] | None = None,
+    jobs: str | os.PathLike[str] | None = None,
     names: str | os.PathLike[str] | None = None,
     baseline: str | os.PathLike[str] | None = None,
     later: Files = (),
@@ -188,10 +190,14 @@ def triage(
 ) -> Triage:
     """Say which culprits to take out first, what each costs the jobs of a scenario and what replaces it.
 
+    `scenario` has the fabric and the jobs. In place of it `fabric` is a scenario whose fabric alone counts, and
+    `jobs` a CSV with the columns `job` and `hosts`; without `jobs` no costs are told.
+
     >>> import pathlib, tempfile
     >>> import railtwin as rt
     >>> line = "host-3 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
     >>> cluster = '''schema = 1
+    ... name = "cluster"
     ... [fabric]
     ... preset = "fat-tree"
     ... k = 4
@@ -209,7 +215,7 @@ def triage(
     Raises as `diagnose`, and `ScenarioError`.
     """
     data = _native.triage(
-        _all(files), scenario, names, baseline, _all(later), checkpoint_interval, draws, progress
+        _all(files), scenario, fabric, jobs, names, baseline, _all(later), checkpoint_interval, draws, progress
     )
     return Triage(
         answer=data["answer"],

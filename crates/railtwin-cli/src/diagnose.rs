@@ -15,6 +15,7 @@ use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
 use serde_json::{Value, json};
 
+use crate::anonymize::Anonymizer;
 use crate::diagnose_request::DiagnoseRequest;
 use crate::diagnose_what_if as what_if;
 use crate::foreseen::goes_on;
@@ -62,6 +63,9 @@ pub struct DiagnoseArgs {
     /// Print all as JSON
     #[arg(long)]
     json: bool,
+    /// Replace names of hosts, addresses and users in what is printed, for public reports
+    #[arg(long, conflicts_with_all = ["report", "out"])]
+    anonymize: bool,
     /// Write the page of it to this file: the answer, causes with their evidence, a lattice of a hang, what-if bars
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -85,21 +89,10 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         job: args.job.clone(),
     })?;
     let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };
-    if args.json {
-        let mut value = data(&told);
-        if args.what_if {
-            value["what_if"] = what_if::data(&replayed);
-        }
-        writeln!(streams.out, "{value:#}")?;
-    } else if args.all {
-        write!(streams.out, "{}", shown(&told))?;
-    } else {
-        for line in told.screen() {
-            writeln!(streams.out, "{}", one_line(&line))?;
-        }
-    }
-    if !args.json {
-        write!(streams.out, "{}", what_if::shown(&replayed, args.all))?;
+    let text = printed(args, &told, &replayed);
+    match args.anonymize {
+        true => write!(streams.out, "{}", Anonymizer::of(&told).apply(&text))?,
+        false => write!(streams.out, "{text}")?,
     }
     streams.out.flush()?;
     if let Some(path) = &args.report {
@@ -112,6 +105,22 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         writeln!(streams.notes, "tables in {}", out.display())?;
     }
     if told.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+/// The answer as it is asked for.
+fn printed(args: &DiagnoseArgs, told: &Diagnosed, replayed: &[(String, what_if::WhatIf)]) -> String {
+    if args.json {
+        let mut value = data(told);
+        if args.what_if {
+            value["what_if"] = what_if::data(replayed);
+        }
+        return format!("{value:#}\n");
+    }
+    let answer = match args.all {
+        true => shown(told),
+        false => told.screen().iter().map(|line| format!("{}\n", one_line(line))).collect(),
+    };
+    answer + &what_if::shown(replayed, args.all)
 }
 
 /// Reads what a request names, and diagnoses it.

@@ -2,7 +2,8 @@
 use std::fmt::Write as _;
 
 use railtwin::diagnose::Diagnosed;
-use railtwin_diagnosis::what_if::{IDEALS, Part, WhatIf};
+pub(crate) use railtwin_diagnosis::what_if::WhatIf;
+use railtwin_diagnosis::what_if::{IDEALS, Part};
 use railtwin_store::one_line;
 use serde_json::{Value, json};
 

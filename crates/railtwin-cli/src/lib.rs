@@ -10,7 +10,8 @@
 //! A verb is a file with its arguments and its `run`; [`args::Verb`] names it and [`run`] calls it.
 #![allow(clippy::disallowed_methods, reason = "a door: files and clocks are touched here")]
 
-pub mod args;
+pub mod anonymize;
+mod args;
 pub mod asked;
 mod calibrate;
 mod calibrate_plain;

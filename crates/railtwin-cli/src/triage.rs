@@ -8,6 +8,7 @@ use railtwin_answers::triage::{JobCost, RestartHours, Triage, TriageCulprit, Tri
 use railtwin_fabric::Fabric;
 use railtwin_store::one_line;
 
+use crate::anonymize::Anonymizer;
 use crate::foreseen::goes_on;
 use crate::impact::time;
 use crate::meter::Meter;
@@ -22,8 +23,14 @@ pub struct TriageArgs {
     #[arg(value_name = "FILES", required = true)]
     files: Vec<PathBuf>,
     /// A scenario with the fabric and the jobs that run on it
+    #[arg(long, value_name = "SCENARIO", conflicts_with = "fabric")]
+    scenario: Option<PathBuf>,
+    /// In place of it, a scenario whose fabric alone counts; without --jobs no costs are told
     #[arg(long, value_name = "SCENARIO")]
-    scenario: String,
+    fabric: Option<PathBuf>,
+    /// The jobs on that fabric: a CSV with the columns job and hosts, such as train,"host-[0-15]"
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    jobs: Option<PathBuf>,
     /// Names of hosts, NICs and GPUs as the fabric has them
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
@@ -39,6 +46,9 @@ pub struct TriageArgs {
     /// Draws of starts, hash seeds and computing times; step times are medians over them
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     draws: Option<u32>,
+    /// Replace names of hosts, addresses and users in what is printed, for public reports
+    #[arg(long)]
+    anonymize: bool,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -61,9 +71,13 @@ pub(crate) fn run(args: &TriageArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     let found = posed.ordered(&|| meter.tick())?;
     meter.finish();
     let fabric = posed.fabric();
-    match args.json {
-        true => writeln!(streams.out, "{:#}", json_of(&found, fabric))?,
-        false => write!(streams.out, "{}", text(&found, fabric))?,
+    let printed = match args.json {
+        true => format!("{:#}\n", json_of(&found, fabric)),
+        false => text(&found, fabric, posed.has_jobs()),
+    };
+    match args.anonymize {
+        true => write!(streams.out, "{}", Anonymizer::of(posed.told()).apply(&printed))?,
+        false => write!(streams.out, "{printed}")?,
     }
     streams.out.flush()?;
     if posed.is_well() { Ok(()) } else { Err(CliError::Accused) }
@@ -72,7 +86,9 @@ pub(crate) fn run(args: &TriageArgs, streams: &mut Streams<'_>) -> Result<(), Cl
 fn request_of(args: &TriageArgs) -> TriageRequest {
     TriageRequest {
         files: args.files.clone(),
-        scenario: PathBuf::from(&args.scenario),
+        scenario: args.scenario.clone(),
+        fabric: args.fabric.clone(),
+        jobs: args.jobs.clone(),
         names: args.names.clone(),
         baseline: args.baseline.clone(),
         later: args.later.clone(),
@@ -81,7 +97,7 @@ fn request_of(args: &TriageArgs) -> TriageRequest {
     }
 }
 
-fn text(found: &Triage, fabric: &Fabric) -> String {
+fn text(found: &Triage, fabric: &Fabric, has_jobs: bool) -> String {
     let mut text = format!("{}\n", one_line(&found.sentence));
     let wrong = found.orders.len();
     if wrong > 0 {
@@ -89,7 +105,8 @@ fn text(found: &Triage, fabric: &Fabric) -> String {
         text += &format!("\n{wrong} {word}; take out {first} first\n");
     }
     for (row, order) in found.orders.iter().enumerate() {
-        text += &format!("\n{}. {}\n{}", row + 1, heading(order, fabric), jobs(order));
+        let costs = if has_jobs { jobs(order) } else { String::new() };
+        text += &format!("\n{}. {}\n{costs}", row + 1, heading(order, fabric));
         let out = order.culprit.faults.is_empty();
         if out && !order.culprit.advice.is_empty() {
             text += &format!("   {}\n", one_line(&order.culprit.advice));
@@ -109,7 +126,7 @@ fn text(found: &Triage, fabric: &Fabric) -> String {
             found.unplaced.iter().map(|one| format!("{} {}", one.kind(), one_line(one.name()))).collect();
         text += &format!("\nwithout a place in the fabric: {}\n", names.join(", "));
     }
-    if wrong > 0 {
+    if wrong > 0 && has_jobs {
         let RestartHours { interval_h, isolation_h, restart_h } = found.restart;
         text += &format!(
             "\na restart costs {:.2} h of a job: half of a checkpoint interval of {interval_h:.2} h, {:.2} h until the host is \

@@ -1,5 +1,9 @@
 //! `railtwin explain`: what it takes, what it says, what it refuses.
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may fail, and looks into a folder"
+)]
 use std::path::Path;
 
 use crate::harness::{railtwin, shown, written};

@@ -27,6 +27,7 @@ mod score;
 mod steps;
 mod sweep;
 mod told;
+mod triage;
 mod tune;
 mod two_runs;
 mod unended;

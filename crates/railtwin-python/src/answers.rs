@@ -63,7 +63,9 @@ pub(crate) fn explain(
 pub(crate) fn triage(
     py: Python<'_>,
     files: Vec<PathBuf>,
-    scenario: PathBuf,
+    scenario: Option<PathBuf>,
+    fabric: Option<PathBuf>,
+    jobs: Option<PathBuf>,
     names: Option<PathBuf>,
     baseline: Option<PathBuf>,
     later: Vec<PathBuf>,
@@ -72,9 +74,13 @@ pub(crate) fn triage(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     check(py, &files)?;
-    let others = [&scenario].into_iter().chain(&names).chain(&baseline).chain(&later);
-    check(py, &others.cloned().collect::<Vec<_>>())?;
+    let others = scenario.iter().chain(&fabric).chain(&jobs).chain(&names).chain(&baseline).chain(&later);
+    let others: Vec<PathBuf> = others.cloned().collect();
+    if !others.is_empty() {
+        check(py, &others)?;
+    }
     let draws = whole(py, ("draws", 100_000), draws)?;
-    let request = TriageRequest { files, scenario, names, baseline, later, checkpoint_interval, draws };
+    let request =
+        TriageRequest { files, scenario, fabric, jobs, names, baseline, later, checkpoint_interval, draws };
     told(py, watch(py, progress.as_ref(), move |heard| asked::triage(&request, &|| heard.advance(1)))?)
 }

@@ -4,10 +4,11 @@
 //! switch stands for itself. [`railtwin::impact`] tells the jobs on each of them, the host that stands in, and the step time
 //! without it. A job that a finding says to stand loses all of its GPUs; a job that is slower by a share loses that share.
 mod culprits;
+mod jobs;
 mod json;
 
 use railtwin::Error;
-use railtwin::impact::{Impact, Impacts, impact};
+use railtwin::impact::{Impact, Impacts, Subject, impact};
 use railtwin::interference::Options;
 use railtwin_engine::{Case, Engine};
 use railtwin_reading::Diagnosed;
@@ -16,6 +17,7 @@ use railtwin_reliability::downtime::Plan;
 use railtwin_reliability::failure_rates::FailureRates;
 
 pub use self::culprits::{TriageCulprit, culprits};
+pub use self::jobs::{ListedJob, jobs_of_list, with_jobs};
 pub use self::json::json_of;
 
 /// Hours that a restart of a job takes from its work.
@@ -141,6 +143,34 @@ pub fn triage(
         })
     });
     Ok(Triage { sentence: told.sentence(), orders, together, unsure, unplaced: found.unplaced, restart })
+}
+
+/// Culprits in the order of their confidence, where nobody says which jobs run: no costs and no replacements.
+///
+/// # Errors
+/// Those of [`Subject::named`].
+pub fn triage_without_jobs(told: &Diagnosed, case: &Case, restart: RestartHours) -> Result<Triage, Error> {
+    let found = culprits(told, case);
+    let (sure, unsure): (Vec<TriageCulprit>, Vec<TriageCulprit>) =
+        found.placed.into_iter().partition(|one| one.is_sure);
+    let order = |culprit: TriageCulprit| {
+        let subjects = vec![Subject::named(&case.fabric, &culprit.name)?];
+        let impact = Impact { subjects, stand_ins: Vec::new(), free: Vec::new(), jobs: Vec::new() };
+        Ok(TriageOrder { culprit, jobs: Vec::new(), impact })
+    };
+    let mut orders = sure.into_iter().map(order).collect::<Result<Vec<TriageOrder>, Error>>()?;
+    orders.sort_by(|a, b| {
+        let confidence = b.culprit.confidence.total_cmp(&a.culprit.confidence);
+        confidence.then_with(|| a.culprit.name.cmp(&b.culprit.name))
+    });
+    Ok(Triage {
+        sentence: told.sentence(),
+        orders,
+        together: None,
+        unsure,
+        unplaced: found.unplaced,
+        restart,
+    })
 }
 
 /// The costs of a culprit to each job that it touches.
