@@ -108,7 +108,7 @@ pub use dcgm::parse_dcgm;
 use decoded::Decoded;
 pub use detect::{Format, detect_format};
 pub use device_tables::{
-    DeviceTable, GpuStatus, GpuTopology, GpuTrouble, IbLink, IbPort, PciePath, PfcPauses, PfcQueue,
+    DeviceTable, GidPort, GpuStatus, GpuTopology, GpuTrouble, IbLink, IbPort, PciePath, PfcPauses, PfcQueue,
     PfcTables, PortStatus, parse_device_table,
 };
 pub use ethtool::{parse_counter_listing, parse_ethtool};

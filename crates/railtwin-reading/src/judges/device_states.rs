@@ -62,7 +62,11 @@ pub(super) fn gpus(file: &str, host: &str, all: &[GpuStatus]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for gpu in all {
         let is_number = gpu.gpu.bytes().all(|digit| digit.is_ascii_digit());
-        let name = if is_number { format!("{host}/gpu-{}", gpu.gpu) } else { format!("{host}/{}", gpu.gpu) };
+        let name = match (gpu.gpu.is_empty(), is_number) {
+            (true, _) => host.to_owned(),
+            (false, true) => format!("{host}/gpu-{}", gpu.gpu),
+            (false, false) => format!("{host}/{}", gpu.gpu),
+        };
         let (mut evidence, mut inactive) = (Vec::new(), Vec::new());
         for (trouble, line) in &gpu.troubles {
             let at = || SourceLine::new(file, *line);
@@ -93,7 +97,8 @@ pub(super) fn gpus(file: &str, host: &str, all: &[GpuStatus]) -> Vec<Finding> {
             });
             let fault = if is_slow { FaultKind::SlowGpu } else { FaultKind::GpuError };
             let advice = "take the GPU out of the job: reset it, see its cooling and power, replace it if it comes again";
-            findings.push(finding(Component::Gpu(name), 0, GPU, vec![fault], evidence, advice));
+            let component = if gpu.gpu.is_empty() { Component::Host(name) } else { Component::Gpu(name) };
+            findings.push(finding(component, 0, GPU, vec![fault], evidence, advice));
         }
     }
     findings

@@ -1,13 +1,13 @@
 //! Tables of devices: GPUs without a near NIC, links that are narrower than they could be, storms of pauses.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_formats::telemetry::{DeviceTable, GpuTopology, IbLink, IbPort, PciePath, PfcTables};
+use railtwin_formats::telemetry::{DeviceTable, GidPort, GpuTopology, IbLink, IbPort, PciePath, PfcTables};
 use railtwin_records::seen::DeviceSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, SourceLine};
 
-use super::device_states;
 use super::kernel_devices::finding;
 use super::view::{Judgement, RowsView};
+use super::{device_states, gids};
 
 /// Confidence in a GPU whose NICs are all further away than those of most GPUs: the host may be built so.
 const FAR_NIC: f64 = 0.6;
@@ -27,6 +27,7 @@ const NOTED: usize = 4;
 pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
     let mut judged = Judgement::default();
     let mut switches: BTreeMap<&str, Vec<(&str, &PfcTables)>> = BTreeMap::new();
+    let mut gids: Vec<(&str, &str, &GidPort)> = Vec::new();
     for (file, table) in &view.merged.devices {
         match table {
             DeviceTable::Topology(found) => judged.findings.extend(far_gpus(found)),
@@ -38,10 +39,14 @@ pub(super) fn judge(view: &RowsView<'_>) -> Judgement {
             DeviceTable::Ports(host, ports) => {
                 judged.findings.extend(device_states::ports(file, host, ports))
             }
+            DeviceTable::Gids(host, ports) => {
+                gids.extend(ports.iter().map(|port| (file.as_str(), host.as_str(), port)));
+            }
             DeviceTable::Gpus(host, gpus) => judged.findings.extend(device_states::gpus(file, host, gpus)),
             _ => {}
         }
     }
+    judged.findings.extend(gids::judge(&gids));
     judged.findings.extend(switches.into_iter().flat_map(|(switch, tables)| storms(switch, &tables)));
     judged
 }

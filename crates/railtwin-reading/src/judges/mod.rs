@@ -8,6 +8,7 @@ mod collapse;
 mod collectives;
 mod device_states;
 mod device_tables;
+mod gids;
 mod hccl;
 mod kernel_devices;
 mod losses;

@@ -76,3 +76,60 @@ fn gpus_of_nvidia_smi() {
     let one = errors.replacen("Recovery Errors: 0", "Recovery Errors: 7", 1);
     assert_eq!(accused(&of_text("nvlink_node4.txt", &one)), ["node4/gpu-0"]);
 }
+
+fn gids(rows: &[(&str, u32, &str)]) -> String {
+    let mut text = "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t---\n".to_owned();
+    for (device, index, address) in rows {
+        text += &format!("{device}\t1\t0\tfe80:0000:0000:0000:ee0d:9aff:fe2f:c21c\t\t\tv1\tens1\n");
+        if !address.is_empty() {
+            text += &format!(
+                "{device}\t1\t{index}\t0000:0000:0000:0000:0000:ffff:c0a8:6402\t{address}\tv2\tens1\n"
+            );
+        }
+    }
+    text + "n_gids_found=8\n"
+}
+
+#[test]
+fn ports_of_show_gids() {
+    let well = [
+        ("mlx5_0", 3, "10.0.0.1"),
+        ("mlx5_1", 3, "10.0.0.2"),
+        ("mlx5_2", 3, "10.0.0.3"),
+        ("mlx5_3", 3, "10.0.0.4"),
+    ];
+    assert_silent(&of_text("gids_node4.txt", &gids(&well)));
+    let mut toggled = well;
+    toggled[2].1 = 4;
+    let answer = of_text("gids_node4.txt", &gids(&toggled));
+    assert_eq!(accused(&answer), ["node4/mlx5_2"]);
+    assert!(answer.sentence().contains('4'), "{}", answer.sentence());
+    let mut bare = well;
+    bare[1].2 = "";
+    assert_eq!(accused(&of_text("gids_node4.txt", &gids(&bare))), ["node4/mlx5_1"]);
+    // Two of four that differ tell nothing.
+    toggled[0].1 = 4;
+    assert_silent(&of_text("gids_node4.txt", &gids(&toggled)));
+}
+
+#[test]
+fn gpus_of_dcgmi() {
+    let diag = |pcie: &str, software: &str| {
+        format!(
+            "Successfully ran diagnostic for group.\n+-----+-----+\n| Diagnostic | Result |\n+=====+=====+\n| Denylist | {software} \
+             |\n| PCIe | {pcie} |\n| GPU Memory | Pass - All |\n+-----+-----+\n"
+        )
+    };
+    assert_silent(&of_text("dcgmi_node4.txt", &diag("Pass - All", "Pass")));
+    let answer = of_text("dcgmi_node4.txt", &diag("Fail - GPU: 3", "Pass"));
+    assert_eq!(accused(&answer), ["node4/gpu-3"]);
+    assert!(answer.sentence().contains("PCIe"), "{}", answer.sentence());
+    assert_eq!(accused(&of_text("dcgmi_node4.txt", &diag("Pass - All", "Fail"))), ["node4"]);
+    let health = |state: &str| {
+        format!(
+            "| Health Monitor Report |\n| Overall Health | {state} |\n| GPU | |\n| -> 2 | {state} |\n| -> PCIe system | {state} |\n"
+        )
+    };
+    assert_silent(&of_text("dcgmi_node4.txt", &health("Healthy")));
+    assert_eq!(accused(&of_text("dcgmi_node4.txt", &health("Failure"))), ["node4/gpu-2"]);
+}

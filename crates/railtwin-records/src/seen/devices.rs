@@ -25,6 +25,9 @@ seen! {
     PortRate { port: String } ["Gb/s"] format!("rate of {port}");
     PortTrouble { port: String, text: String } [""] format!("{port} reports: {text}");
     GpuReports { gpu: String, field: String, text: String } [""] format!("{field} of {gpu}: {text}");
+    GidIndex { port: String, index: u32, usual: u32 } [""]
+        format!("index of the GID for RoCE v2 over IPv4 of {port}: {index}, {usual} at other ports");
+    NoGid { port: String } ["GIDs"] format!("GIDs for RoCE v2 over IPv4 of {port}");
     NvlinksInactive { gpu: String, links: Vec<u32> } ["links"]
         format!("NVLinks of {gpu} that are inactive: {}", cut_list(links));
     NvlinkErrorsOf { gpu: String, link: u32, what: String } ["errors"]

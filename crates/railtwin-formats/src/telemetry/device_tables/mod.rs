@@ -4,14 +4,19 @@
 //! * `ib_links`: `iblinkinfo`, `ibnetdiscover`.
 //! * `ports`: `ibstat`, `mlxlink`.
 //! * `gpus`: `nvidia-smi -q`, `nvidia-smi nvlink`.
+//! * `dcgmi`: `dcgmi diag`, `dcgmi health --check`.
+//! * `gids`: `show_gids`.
 //! * `pfc`: SONiC's `show pfcwd stats` and `show pfc counters`.
 
+mod dcgmi;
+mod gids;
 mod gpus;
 mod ib_links;
 mod pfc;
 mod ports;
 mod topology;
 
+pub use gids::GidPort;
 pub use gpus::{GpuStatus, GpuTrouble};
 pub use ib_links::{IbLink, IbPort};
 pub use pfc::{PfcPauses, PfcQueue, PfcTables};
@@ -37,8 +42,10 @@ pub enum DeviceTable {
     Pfc(PfcTables),
     /// Ports of a host.
     Ports(String, Vec<PortStatus>),
-    /// GPUs of a host.
+    /// GPUs of a host. One without a name stands for the host as a whole.
     Gpus(String, Vec<GpuStatus>),
+    /// GIDs of the ports of a host.
+    Gids(String, Vec<GidPort>),
 }
 
 impl DeviceTable {
@@ -50,6 +57,10 @@ impl DeviceTable {
             }
             Self::Ports(_, ports) => format!("{} ports", ports.len()),
             Self::Gpus(_, gpus) => format!("{} GPUs", gpus.len()),
+            Self::Gids(_, ports) => {
+                let gids: u32 = ports.iter().map(|port| port.gids).sum();
+                format!("{gids} GIDs of {} ports", ports.len())
+            }
             Self::Links(links) => format!("{} links", links.len()),
             Self::Pfc(found) => {
                 format!("{} queues, {} counters of pauses", found.queues.len(), found.pauses.len())
@@ -65,6 +76,8 @@ pub(crate) fn is_table(text: &str) -> bool {
         || pfc::is_pfc(text)
         || ports::is_ports(text)
         || gpus::is_gpus(text)
+        || dcgmi::is_dcgmi(text)
+        || gids::is_gids(text)
 }
 
 /// Reads a table of any of these tools. The host comes from the hints or from the file name (`topo_HOST.txt`).
@@ -89,6 +102,10 @@ pub fn parse_device_table(
         ports::read(&text, nic.as_deref().unwrap_or("nic")).map(|ports| DeviceTable::Ports(host(), ports))
     } else if gpus::is_gpus(&text) {
         gpus::read(&text).map(|gpus| DeviceTable::Gpus(host(), gpus))
+    } else if dcgmi::is_dcgmi(&text) {
+        dcgmi::read(&text).map(|gpus| DeviceTable::Gpus(host(), gpus))
+    } else if gids::is_gids(&text) {
+        gids::read(&text).map(|ports| DeviceTable::Gids(host(), ports))
     } else {
         ib_links::read(&text).map(DeviceTable::Links)
     };
@@ -133,7 +150,8 @@ mod tests {
                 "\\]|\"|Could be |vendid=|S-00|# |lid |4xEDR|QUEUE|STORM DETECTED/RESTORED|Ethernet4:3|stormed|",
                 "[0-9]/[0-9]|Port Tx|PFC0|CA 'mlx5_0'|Port 1:|State: |Rate: |Operational Info|Physical state|",
                 "Status Opcode : 2|NVSMI LOG|GPU 0: x \\(UUID: |GPU 00000000:1B:00.0|Pending : Yes|Link 0: |",
-                "<inactive>|----|[0-9]{1,4}){0,60}",
+                "<inactive>|----|\\|Diagnostic\\|Result\\||Fail - GPU: 3|\\|Health Monitor Report\\||-> 0|DEV PORT INDEX GID|",
+                "mlx5_0 1 3 0:0:ffff 10.0.0.1 v2|[0-9]{1,4}){0,60}",
             ),
         ) {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
