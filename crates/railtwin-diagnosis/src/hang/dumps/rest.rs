@@ -37,11 +37,11 @@ impl Rest {
     pub(super) fn of(lags: impl Iterator<Item = u64>) -> Self {
         let mut lags: Vec<u64> = lags.collect();
         lags.sort_unstable();
-        let bounds = lags.iter().skip(1).map(|lag| *lag as f64 + 1.0);
+        let mut bounds = lags.iter().skip(1).map(|lag| *lag as f64 + 1.0);
         Self {
             draws: bounds.len().try_into().unwrap_or(i32::MAX),
             sum: bounds.clone().sum(),
-            largest: bounds.last().unwrap_or(1.0),
+            largest: bounds.next_back().unwrap_or(1.0),
         }
     }
 
