@@ -49,7 +49,6 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
             notes.push(taken);
         }
     }
-    notes.extend(shown(&all, &name));
     for level in levels(&all) {
         notes.push(format!(
             "{} takes {:.1} % longer per step than the other runs of its job from its start: levels of runs differ, which is \
@@ -65,6 +64,7 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
             name(row)
         ));
     }
+    notes.extend(shown(&all, &name));
     let (stay, pass): (Vec<Slower>, Vec<Slower>) = changes(&all).into_iter().partition(|one| one.stays);
     if let Some(first) = pass.first() {
         let more =
@@ -84,10 +84,9 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
 /// Notes on how small slowdowns the runs show within three steps: the quiet ones together, and noisy ones one by one.
 fn shown(all: &[Series], name: &dyn Fn(usize) -> String) -> Vec<String> {
     let known = all.iter().enumerate().filter_map(|(row, run)| Some((row, sensitivity(run)?)));
-    let (quiet, mut noisy): (Vec<(usize, Sensitivity)>, Vec<(usize, Sensitivity)>) =
-        known.partition(|(_, told)| told.share <= QUIET);
+    let (quiet, mut noisy): (Vec<_>, Vec<_>) = known.partition(|(_, told)| told.share <= QUIET);
     let mut notes = Vec::new();
-    let most = quiet.iter().map(|(_, told)| told.share).reduce(f64::max);
+    let most = quiet.iter().map(|(_, told): &(usize, Sensitivity)| told.share).reduce(f64::max);
     if let Some(most) = most {
         let stalled = quiet.iter().map(|(_, told)| told.stalled).fold(0.0, f64::max);
         let but = match stalled > 0.0 {
@@ -99,16 +98,22 @@ fn shown(all: &[Series], name: &dyn Fn(usize) -> String) -> Vec<String> {
         notes.push(format!("{runs} slowdowns of at least {:.1} % within three steps{but}", 100.0 * most));
     }
     noisy.sort_by(|a, b| b.1.share.total_cmp(&a.1.share).then(a.0.cmp(&b.0)));
-    for (row, told) in noisy.iter().take(NAMED) {
-        let share = match told.share.is_finite() {
-            true => format!("of at least {:.0} %", 100.0 * told.share),
-            false => "of 50 % not always".to_owned(),
-        };
-        let row = if all.len() == 1 { "this series".into() } else { name(*row) };
-        notes.push(format!("{row} shows slowdowns {share} within three steps: its own steps change as much"));
-    }
-    if noisy.len() > NAMED {
-        notes.push(format!("{} more runs are as noisy", noisy.len() - NAMED));
+    let least = |told: &Sensitivity| match told.share.is_finite() {
+        true => format!("at least {:.0} %", 100.0 * told.share),
+        false => "more than 50 %".to_owned(),
+    };
+    if let ([(_, told)], 1) = (&noisy[..], all.len()) {
+        notes.push(format!(
+            "this series shows slowdowns of {} within three steps: its own steps change by nearly as much",
+            least(told)
+        ));
+    } else if !noisy.is_empty() {
+        let mut each: Vec<String> =
+            noisy.iter().take(NAMED).map(|(row, told)| format!("{}: {}", name(*row), least(told))).collect();
+        if noisy.len() > NAMED {
+            each.push(format!("and {} more", noisy.len() - NAMED));
+        }
+        notes.push(format!("noisy runs show only larger slowdowns within three steps ({})", each.join("; ")));
     }
     notes
 }

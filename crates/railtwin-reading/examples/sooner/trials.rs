@@ -9,6 +9,7 @@ use railtwin_formats::telemetry::{megatron_trace, parse_steps_csv};
 use railtwin_reading::slow_job::{JobReplay, work_of};
 use railtwin_store::parquet_foreign::decode_foreign;
 
+#[allow(clippy::disallowed_methods, reason = "a trial reads files of the repository")]
 fn read(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/telemetry");
     std::fs::read(folder.join(name)).expect("a file of the repository")
