@@ -11,8 +11,8 @@ pub(super) struct Places<'p, 'a> {
     of_rank: BTreeMap<u32, Vec<usize>>,
     /// Numbers of collectives that somebody has not ended.
     open: BTreeMap<usize, BTreeSet<u64>>,
-    /// Open sends and receives by communicator, rank that recorded them and peer.
-    with: BTreeMap<(usize, u32, u32), u64>,
+    /// Open sends and receives, by communicator and peer and by the rank that recorded them.
+    with: BTreeMap<(usize, u32), BTreeMap<u32, u64>>,
     /// Collectives in which ranks are whose own reports nobody doubts.
     fronts: BTreeMap<usize, BTreeSet<u64>>,
     /// Those ranks.
@@ -32,12 +32,12 @@ impl<'p, 'a> Places<'p, 'a> {
         for (&(_, group), pending) in &picture.pending {
             open.entry(group).or_default().extend(pending.keys());
         }
-        let mut with: BTreeMap<(usize, u32, u32), u64> = BTreeMap::new();
+        let mut with: BTreeMap<(usize, u32), BTreeMap<u32, u64>> = BTreeMap::new();
         for (&rank, dump) in &picture.dumps {
             for one in dump.operations.iter().filter(|one| !one.completed) {
                 let Work::Peers(peers) = &one.work else { continue };
                 for peer in peers.iter().map(|(peer, _)| *peer).collect::<BTreeSet<u32>>() {
-                    *with.entry((one.group, rank, peer)).or_default() += 1;
+                    *with.entry((one.group, peer)).or_default().entry(rank).or_default() += 1;
                 }
             }
         }
@@ -100,9 +100,9 @@ impl<'p, 'a> Places<'p, 'a> {
                 (Some(open), None) => open.len() as u64,
                 (None, _) => 0,
             };
-            let count = |from: u32, to: u32| self.with.get(&(group, from, to)).copied().unwrap_or(0);
-            let peers = self.picture.of.groups[group].ranks.iter();
-            let unmet = peers.map(|&peer| count(peer, rank).saturating_sub(count(rank, peer))).max();
+            let own = |peer: u32| self.with.get(&(group, peer)).and_then(|of| of.get(&rank)).copied();
+            let of_peers = self.with.get(&(group, rank)).into_iter().flatten();
+            let unmet = of_peers.map(|(&peer, &count)| count.saturating_sub(own(peer).unwrap_or(0))).max();
             beyond.max(unmet.unwrap_or(0))
         };
         self.groups(rank).map(of_group).fold(0, u64::saturating_add)
