@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_diagnosis::Settings;
 use railtwin_diagnosis::what_if::{
     Blame, Graph, LongStep, Operation, Role, SlowAlone, SlowGroup, SlowPair, SlowRank, Way, WhatIf, Work,
-    blame, slowdown, what_if,
+    belief, blame, slowdown, what_if,
 };
 use railtwin_formats::telemetry::{MegatronOperation, MegatronRole};
 use railtwin_records::seen::{ComputationSeen, OperationSeen};
@@ -12,8 +12,8 @@ use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, 
 
 /// Share of the job's time, or of a stage's, from which a note is worth its line.
 const WORTH: f64 = 0.01;
-/// Confidence where the other stages, which work on the same microbatches, acquit the data; where nothing does; and of a
-/// pair of which nothing tells which end it is.
+/// Confidence, with slowness that is no chance ([`belief`]), where the other stages, which work on the same microbatches, acquit
+/// the data; where nothing does; and of a pair of which nothing tells which end it is.
 const SURE: f64 = 0.95;
 const ALONE: f64 = 0.8;
 const PAIR: f64 = 0.7;
@@ -105,7 +105,7 @@ impl JobReplay {
 }
 
 fn of_rank(job: &str, slow: &SlowRank) -> Finding {
-    let confidence = if slow.apart { SURE } else { ALONE };
+    let confidence = belief(slow.chance) * if slow.apart { SURE } else { ALONE };
     let share = confidence / slow.ranks.len() as f64;
     let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
     Finding {
@@ -132,13 +132,17 @@ fn of_rank(job: &str, slow: &SlowRank) -> Finding {
 
 /// A rank that takes longer than its peers for what it does alone.
 fn of_alone(job: &str, slow: &SlowAlone) -> Finding {
+    let confidence = belief(slow.chance) * ALONE;
     Finding {
         at_ns: 0,
         since: Since::default(),
         syndrome: Syndrome::NonCommunicationSlow,
         faults: vec![FaultKind::SlowGpu],
-        suspects: vec![Suspect { component: Component::Rank(format!("{job}/{}", slow.rank)), share: ALONE }],
-        confidence: ALONE,
+        suspects: vec![Suspect {
+            component: Component::Rank(format!("{job}/{}", slow.rank)),
+            share: confidence,
+        }],
+        confidence,
         severity: slow.cost.clamp(0.0, 1.0),
         cost: None,
         evidence: vec![
@@ -234,7 +238,8 @@ fn of_pairs(job: &str, pairs: &[SlowPair]) -> Vec<Finding> {
             left.iter().filter(of).copied().max_by(|a, b| a.cost.total_cmp(&b.cost)).unwrap_or(left[0]);
         let ranks: Vec<u32> = hub.map_or_else(|| first.to_vec(), |rank| vec![rank]);
         left.retain(|pair| !of(&pair));
-        let share = if ranks.len() == 1 { ALONE } else { PAIR / 2.0 };
+        let confidence = belief(worst.chance) * if ranks.len() == 1 { ALONE } else { PAIR };
+        let share = confidence / ranks.len() as f64;
         let suspect = |rank: &u32| Suspect { component: Component::Rank(format!("{job}/{rank}")), share };
         findings.push(Finding {
             at_ns: 0,
@@ -242,7 +247,7 @@ fn of_pairs(job: &str, pairs: &[SlowPair]) -> Vec<Finding> {
             syndrome: Syndrome::CommunicationSlow,
             faults: vec![FaultKind::Slow, FaultKind::Lossy],
             suspects: ranks.iter().map(suspect).collect(),
-            confidence: if ranks.len() == 1 { ALONE } else { PAIR },
+            confidence,
             severity: worst.cost.clamp(0.0, 1.0),
             cost: None,
             evidence: vec![
@@ -325,11 +330,12 @@ mod tests {
 
     #[test]
     fn a_slow_optimizer_and_a_long_step_are_said_in_their_words() {
-        let slow = SlowAlone { kind: "optimizer".into(), rank: 5, times: 8.873, steps: 32, cost: 0.12 };
+        let slow =
+            SlowAlone { kind: "optimizer".into(), rank: 5, times: 8.873, steps: 32, chance: 0.0, cost: 0.12 };
         let finding = of_alone("job", &slow);
         assert_eq!(words::of_finding(&finding), "its optimizer takes 8.9 times as long as others'");
         assert!(matches!(&finding.suspects[..], [one] if one.component == Component::Rank("job/5".into())));
-        let rank = SlowRank { ranks: vec![5], excess: 0.3, steps: 32, cost: 0.1, apart: true };
+        let rank = SlowRank { ranks: vec![5], excess: 0.3, steps: 32, chance: 0.0, cost: 0.1, apart: true };
         assert_eq!(words::of_finding(&of_rank("job", &rank)), "comes late again and again");
         let long = |ranks: &[(u32, f64)], computation| LongStep {
             step: 519,

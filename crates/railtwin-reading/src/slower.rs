@@ -1,10 +1,16 @@
 //! Runs of which only times of steps are told: whether they became slower for good.
 use railtwin_diagnosis::steps::shift::WINDOW;
-use railtwin_diagnosis::steps::{Drift, Series, Slower, Step, changes, drifts, levels, strangers};
+use railtwin_diagnosis::steps::{
+    Drift, Sensitivity, Series, Slower, Step, changes, drifts, levels, sensitivity, strangers,
+};
 use railtwin_formats::telemetry::{FileNotes, Format, StepSeries};
 use railtwin_records::seen::StepSeen;
 use railtwin_records::{Component, Evidence, Finding, Since, Suspect, Syndrome};
 
+/// Slowdown that a quiet run shows within three steps, as a share.
+const QUIET: f64 = 0.05;
+/// Noisy runs that a note names.
+const NAMED: usize = 4;
 /// Confidence in whom: times of steps tell that a job is slower, and not what of it.
 const WHOM: f64 = 0.45;
 
@@ -58,6 +64,7 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
             name(row)
         ));
     }
+    notes.extend(shown(&all, &name));
     let (stay, pass): (Vec<Slower>, Vec<Slower>) = changes(&all).into_iter().partition(|one| one.stays);
     if let Some(first) = pass.first() {
         let more =
@@ -72,6 +79,43 @@ pub fn of_steps(read: &[StepSeries], files: &[FileNotes]) -> (Vec<Finding>, Vec<
         stay.iter().map(|one| of_slower(name(one.series), &read[one.series], one)).collect();
     findings.extend(drifts(&all).iter().map(|one| of_drift(name(one.series), &read[one.series], one)));
     (findings, notes)
+}
+
+/// Notes on how small slowdowns the runs show within three steps: the quiet ones together, and noisy ones one by one.
+fn shown(all: &[Series], name: &dyn Fn(usize) -> String) -> Vec<String> {
+    let known = all.iter().enumerate().filter_map(|(row, run)| Some((row, sensitivity(run)?)));
+    let (quiet, mut noisy): (Vec<_>, Vec<_>) = known.partition(|(_, told)| told.share <= QUIET);
+    let mut notes = Vec::new();
+    let most = quiet.iter().map(|(_, told): &(usize, Sensitivity)| told.share).reduce(f64::max);
+    if let Some(most) = most {
+        let stalled = quiet.iter().map(|(_, told)| told.stalled).fold(0.0, f64::max);
+        let but = match stalled > 0.0 {
+            true => format!(", but where one of the three stalls (up to {:.0} % of places)", 100.0 * stalled),
+            false => String::new(),
+        };
+        let runs =
+            if all.len() == 1 { "this series shows".into() } else { format!("{} runs show", quiet.len()) };
+        notes.push(format!("{runs} slowdowns of at least {:.1} % within three steps{but}", 100.0 * most));
+    }
+    noisy.sort_by(|a, b| b.1.share.total_cmp(&a.1.share).then(a.0.cmp(&b.0)));
+    let least = |told: &Sensitivity| match told.share.is_finite() {
+        true => format!("at least {:.0} %", 100.0 * told.share),
+        false => "more than 50 %".to_owned(),
+    };
+    if let ([(_, told)], 1) = (&noisy[..], all.len()) {
+        notes.push(format!(
+            "this series shows slowdowns of {} within three steps: its own steps change by nearly as much",
+            least(told)
+        ));
+    } else if !noisy.is_empty() {
+        let mut each: Vec<String> =
+            noisy.iter().take(NAMED).map(|(row, told)| format!("{}: {}", name(*row), least(told))).collect();
+        if noisy.len() > NAMED {
+            each.push(format!("and {} more", noisy.len() - NAMED));
+        }
+        notes.push(format!("noisy runs show only larger slowdowns within three steps ({})", each.join("; ")));
+    }
+    notes
 }
 
 /// The number of a step, counted from 1; that of its file where rows there are not numbered one by one from the first: one step

@@ -91,7 +91,7 @@ fn best_rise(blocks: &[f64]) -> Option<Rise> {
 }
 
 /// The chance that Student's t of so many degrees of freedom is greater (Abramowitz and Stegun, 26.7.3 and 26.7.4).
-fn student_above(t: f64, freedom: usize) -> f64 {
+pub(crate) fn student_above(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
     let odd = freedom % 2 == 1;

@@ -1,12 +1,15 @@
 //! Jobs of which nothing is known but how long each step took: whether they became slower for good.
 //!
 //! * [`shift`]: steps that take longer from one step on; [`drift`]: steps that take longer little by little.
+//! * [`sensitivity`]: the least slowdown that a run shows within three steps.
 pub mod drift;
+mod sensitivity;
 pub mod shift;
 
 use crate::robust;
 
 pub use drift::{Drift, drifts};
+pub use sensitivity::{Sensitivity, sensitivity};
 pub use shift::{Slower, changes, slower};
 
 /// Share by which levels of runs of the same job differ before it is worth a word.

@@ -19,19 +19,19 @@ const DEVIATIONS: f64 = 3.2;
 /// other run of the job tells how far its steps stray.
 const FEW: f64 = 2.0;
 /// Steps in a row.
-const IN_A_ROW: usize = 3;
+pub(super) const IN_A_ROW: usize = 3;
 /// Steps whose median tells what is usual: the last ones that were well.
 pub const WINDOW: usize = 32;
 /// Steps whose deviation tells how far steps stray: many, as noise that lasts shows in many steps only.
-const LONG: usize = 256;
+pub(super) const LONG: usize = 256;
 /// Fewest steps that tell what is usual.
-const USUAL_MIN: usize = 8;
+pub(super) const USUAL_MIN: usize = 8;
 /// Most later steps that tell whether steps stay longer, and the share of them that must: noise that lasts for some steps
 /// goes back in between, and so do steps of two lengths of which the shorter is one in five. A stall goes back nowhere.
 const LATER: usize = 2 * WINDOW;
 const STAY: f64 = 0.9;
 /// A step this many times as long as usual is a stall. Steps after it may be its aftermath.
-const STALL: f64 = 1.3;
+pub(super) const STALL: f64 = 1.3;
 /// Steps that take longer by more than this multiple of what passed before are another matter.
 const LIKE: f64 = 1.5;
 /// Noise that lasts counts as lasting no longer than this correlation of neighbours says: a level that changed in the past
@@ -40,7 +40,7 @@ const LASTS: f64 = 0.9;
 
 /// How likely by chance at any step a row of steps that take longer may be, judged by like steps before: of a run that still
 /// goes on, what a look at it may tell by mistake. Later steps drop nearly all of these.
-const RARE: f64 = 1e-3;
+pub(super) const RARE: f64 = 1e-3;
 /// Fewest like steps before that say that steps of that length come by themselves: first steps of a run, and a stall now
 /// and then, do not.
 const LIKE_MIN: usize = 4;
@@ -68,7 +68,7 @@ pub struct Slower {
 
 /// What is usual: the median, and by how much a step must exceed it; `others` is how far steps of other runs of the job
 /// stray.
-fn usual(own: &[f64], others: Option<f64>) -> Option<[f64; 2]> {
+pub(super) fn usual(own: &[f64], others: Option<f64>) -> Option<[f64; 2]> {
     let recent = own.get(own.len().saturating_sub(WINDOW)..)?;
     let (center, near) = robust::spread(&mut recent.to_vec())?;
     let (_, wide) = robust::spread(&mut own.to_vec())?;
@@ -89,7 +89,7 @@ fn usual(own: &[f64], others: Option<f64>) -> Option<[f64; 2]> {
 /// How likely `row` steps in a row are within `like` where nothing changed, judged by steps before: how often they were, and
 /// how often one that was is followed by another. It asks nothing of how steps are distributed, so steps of two lengths and
 /// noise that lasts for some steps are no change.
-fn chance(before: &[f64], like: [f64; 2], row: usize) -> f64 {
+pub(super) fn chance(before: &[f64], like: [f64; 2], row: usize) -> f64 {
     let is_like = |seconds: &f64| (like[0]..=like[1]).contains(seconds);
     let count = before.iter().filter(|seconds| is_like(seconds)).count();
     if count < LIKE_MIN {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Graph;
-use super::steady::lasting;
+use super::steady::{Compared, Lasting, lasting};
 use crate::{Settings, robust};
 
 /// Share of the job's time that it must cost before a rank is to blame, and of what it takes longer by which it must end
@@ -22,6 +22,8 @@ pub struct SlowAlone {
     pub times: f64,
     /// Steps that were looked at.
     pub steps: usize,
+    /// Chance that any rank looks so slow where none is.
+    pub chance: f64,
     /// Share of the job's time that is gone when it takes what its peers' does, all others that are slow being so already.
     pub cost: f64,
 }
@@ -45,7 +47,7 @@ struct Beside {
 struct Slow {
     kind: u32,
     rank: u32,
-    excess: f64,
+    lasts: Lasting,
     steps: usize,
     mended: BTreeMap<usize, f64>,
 }
@@ -58,10 +60,10 @@ pub(super) fn slow_alone(
     settings: &Settings,
 ) -> Vec<SlowAlone> {
     let all = beside_peers(graph);
-    let compared = all.len();
+    let compared = Compared::of(all.values().map(|beside| beside.excess.as_slice()), settings);
     let lasts = |((kind, rank), beside): ((u32, u32), Beside)| {
-        let excess = lasting(&beside.excess, compared, settings)?;
-        Some(Slow { kind, rank, excess, steps: beside.excess.len(), mended: beside.mended })
+        let lasts = lasting(&beside.excess, compared, settings)?;
+        Some(Slow { kind, rank, lasts, steps: beside.excess.len(), mended: beside.mended })
     };
     let slow: Vec<Slow> = all.into_iter().filter_map(lasts).collect();
     if slow.is_empty() || whole <= 0.0 {
@@ -78,8 +80,9 @@ pub(super) fn slow_alone(
     let of = |(row, one): (usize, &Slow)| SlowAlone {
         kind: graph.kinds.get(one.kind as usize).cloned().unwrap_or_default(),
         rank: graph.ranks[one.rank as usize].rank,
-        times: 1.0 + one.excess,
+        times: 1.0 + one.lasts.excess,
         steps: one.steps,
+        chance: one.lasts.chance,
         cost: (total(Some(row)) - best) / whole,
     };
     let mut told: Vec<SlowAlone> = slow.iter().enumerate().map(of).filter(|slow| slow.cost >= COST).collect();

@@ -9,7 +9,7 @@ use super::graph::Node;
 use super::long_steps::{self, LongStep, long_steps};
 use super::network::{SlowGroup, communication_cost, slow_groups};
 use super::split::ideals;
-use super::steady::lasting;
+use super::steady::{Compared, Lasting, lasting};
 use crate::{Settings, robust};
 
 /// Share of the job's time that it must cost before a component is to blame.
@@ -25,6 +25,8 @@ pub struct SlowRank {
     pub excess: f64,
     /// Steps that were looked at.
     pub steps: usize,
+    /// Chance that any rank looks so slow where none is.
+    pub chance: f64,
     /// Share of the job's time that is gone when it computes like its peers, all others that are slow being so already.
     pub cost: f64,
     /// Whether the other stages of the same replica, which work on the same microbatches, are as fast as their peers.
@@ -38,6 +40,8 @@ pub struct SlowPair {
     pub ranks: [u32; 2],
     /// Median over steps of their time over that of their peers.
     pub times: f64,
+    /// Chance that any pair looks so slow where none is.
+    pub chance: f64,
     /// Share of the job's time that is gone when they take what their peers do.
     pub cost: f64,
 }
@@ -103,13 +107,14 @@ pub fn blame(graph: &Graph, settings: &Settings) -> Blame {
         graph.total(|node| own(&graph.nodes[node]) * factor[node])
     };
     let best = if all.is_empty() { whole } else { mended(&all) };
-    for (rows, excess, steps, apart) in &cells {
+    for (rows, lasts, steps, apart) in &cells {
         let others: BTreeSet<u32> = all.iter().copied().filter(|row| !rows.contains(row)).collect();
         let without = if others.is_empty() { whole } else { mended(&others) };
         let slow = SlowRank {
             ranks: rows.iter().map(|&row| graph.ranks[row as usize].rank).collect(),
-            excess: *excess,
+            excess: lasts.excess,
             steps: *steps,
+            chance: lasts.chance,
             cost: (without - best) / whole,
             apart: *apart,
         };
@@ -169,7 +174,7 @@ fn ratios(graph: &Graph) -> BTreeMap<u32, BTreeMap<usize, f64>> {
     sums.into_iter().map(of_rank).collect()
 }
 
-type Cell = (BTreeSet<u32>, f64, usize, bool);
+type Cell = (BTreeSet<u32>, Lasting, usize, bool);
 
 /// Ranks that are slower than their peers again and again, those of one replica and stage together; and replicas whose
 /// stages all are.
@@ -184,32 +189,28 @@ fn slow_cells(
         let rank = &graph.ranks[row as usize];
         lines.entry((rank.replica, rank.place)).or_default().push(row);
     }
+    let beside: BTreeMap<u32, Vec<f64>> =
+        lines.values().flat_map(|rows| beside_data(graph, ratios, rows)).collect();
+    let plain: BTreeMap<u32, Vec<f64>> =
+        ratios.iter().map(|(&row, steps)| (row, steps.values().map(|ratio| ratio - 1.0).collect())).collect();
+    let compared = |of: &BTreeMap<u32, Vec<f64>>| Compared::of(of.values().map(Vec::as_slice), settings);
+    let (of_beside, of_plain) = (compared(&beside), compared(&plain));
     let mut cells: BTreeMap<(u32, u32), Cell> = BTreeMap::new();
     let mut slow_lines: BTreeMap<u32, f64> = BTreeMap::new();
     for ((replica, _), rows) in &lines {
         let mut alike = Vec::new();
         let mut any = false;
-        for &row in rows {
-            let stage = graph.ranks[row as usize].stage;
-            let others: Vec<u32> =
-                rows.iter().copied().filter(|other| graph.ranks[*other as usize].stage != stage).collect();
-            let of_data = |step: usize| {
-                let ratio = |other: &u32| ratios[other].get(&step).copied();
-                robust::median(&mut others.iter().filter_map(ratio).collect::<Vec<f64>>())
-            };
-            let steps = &ratios[&row];
-            let beside: Vec<f64> = steps
-                .iter()
-                .map(|(&step, &ratio)| ratio.min(ratio / of_data(step).unwrap_or(1.0)) - 1.0)
-                .collect();
-            let plain: Vec<f64> = steps.values().map(|ratio| ratio - 1.0).collect();
-            alike.extend(lasting(&plain, ratios.len(), settings));
-            let Some(excess) = lasting(&beside, ratios.len(), settings) else { continue };
+        for row in rows {
+            let stage = graph.ranks[*row as usize].stage;
+            alike.extend(lasting(&plain[row], of_plain, settings).map(|one| one.excess));
+            let Some(lasts) = lasting(&beside[row], of_beside, settings) else { continue };
             any = true;
-            let new = || (BTreeSet::new(), 0.0, steps.len(), !others.is_empty());
+            let apart = rows.iter().any(|other| graph.ranks[*other as usize].stage != stage);
+            let new = || (BTreeSet::new(), lasts, beside[row].len(), apart);
             let cell = cells.entry((*replica, stage)).or_insert_with(new);
-            cell.0.insert(row);
-            cell.1 = excess.max(cell.1);
+            cell.0.insert(*row);
+            cell.1.excess = lasts.excess.max(cell.1.excess);
+            cell.1.chance = lasts.chance.min(cell.1.chance);
         }
         if !any && rows.len() > 1 && alike.len() == rows.len() {
             let share = robust::median(&mut alike).unwrap_or(0.0);
@@ -218,6 +219,27 @@ fn slow_cells(
         }
     }
     (cells.into_values().collect(), slow_lines.into_iter().collect())
+}
+
+/// Of each rank of a line of stages, by what share it computes longer than its peers, step by step: the lesser of that and of the
+/// same over the ratio of the other stages of its line, which work on the same data.
+fn beside_data(
+    graph: &Graph,
+    ratios: &BTreeMap<u32, BTreeMap<usize, f64>>,
+    rows: &[u32],
+) -> Vec<(u32, Vec<f64>)> {
+    let of = |row: u32| {
+        let stage = graph.ranks[row as usize].stage;
+        let others: Vec<u32> =
+            rows.iter().copied().filter(|other| graph.ranks[*other as usize].stage != stage).collect();
+        let of_data = |step: usize| {
+            let ratio = |other: &u32| ratios[other].get(&step).copied();
+            robust::median(&mut others.iter().filter_map(ratio).collect::<Vec<f64>>())
+        };
+        let lesser = |(&step, &ratio): (&usize, &f64)| ratio.min(ratio / of_data(step).unwrap_or(1.0)) - 1.0;
+        (row, ratios[&row].iter().map(lesser).collect())
+    };
+    rows.iter().map(|&row| of(row)).collect()
 }
 
 /// Pairs of ranks whose transfers take longer than those of the same stages elsewhere, step after step.
@@ -242,14 +264,14 @@ fn slow_pairs(graph: &Graph, whole: f64, settings: &Settings) -> Vec<SlowPair> {
             ratios.entry(group).or_default().extend(usual.map(|usual| time / usual));
         }
     }
-    let compared = ratios.len();
+    let excesses: BTreeMap<u32, Vec<f64>> = (ratios.iter())
+        .map(|(&group, of_steps)| (group, of_steps.iter().map(|ratio| ratio - 1.0).collect()))
+        .collect();
+    let compared = Compared::of(excesses.values().map(Vec::as_slice), settings);
     let mut pairs = Vec::new();
     for (group, mut of_steps) in ratios {
-        let excess: Vec<f64> = of_steps.iter().map(|ratio| ratio - 1.0).collect();
-        let (Some(_), Some(times)) = (lasting(&excess, compared, settings), robust::median(&mut of_steps))
-        else {
-            continue;
-        };
+        let lasts = lasting(&excesses[&group], compared, settings);
+        let (Some(lasts), Some(times)) = (lasts, robust::median(&mut of_steps)) else { continue };
         let is_of = |node: &Node| node.group == Some(group) && node.transfer.is_some();
         let mended = graph.total(|node| {
             let node = &graph.nodes[node];
@@ -258,7 +280,7 @@ fn slow_pairs(graph: &Graph, whole: f64, settings: &Settings) -> Vec<SlowPair> {
         let cost = (whole - mended) / whole;
         if cost >= COST {
             let ranks = ends[&group].map(|row| graph.ranks[row as usize].rank);
-            pairs.push(SlowPair { ranks, times, cost });
+            pairs.push(SlowPair { ranks, times, chance: lasts.chance, cost });
         }
     }
     pairs.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.ranks.cmp(&b.ranks)));

@@ -25,6 +25,7 @@ pub use graph::Graph;
 pub use long_steps::LongStep;
 pub use network::{SlowGroup, communication_cost, slow_groups};
 pub use split::{IDEALS, Part, StepTimes, WhatIf, slowdown, what_if};
+pub use steady::belief;
 
 /// Which way computation and activations go.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

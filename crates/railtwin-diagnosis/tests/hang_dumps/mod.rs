@@ -266,7 +266,8 @@ fn names_and_orders_change_nothing() {
 #[test]
 fn a_healthy_job_cut_at_any_moments_accuses_nobody() {
     let (mut cuts, mut told_of, mut in_pause) = (0, 0, [0, 0]);
-    for seed in 0..CASES {
+    let jobs = std::env::var("HEALTHY_JOBS").map_or(CASES, |count| count.parse().expect("a number"));
+    for seed in 0..jobs {
         let mut rng = stream::named(seed + 100_000, "dumps");
         let mut job = draw(&mut rng);
         // Now and then the process of a rank pauses, up to as long as a step takes.
@@ -300,8 +301,8 @@ fn a_healthy_job_cut_at_any_moments_accuses_nobody() {
         in_pause[0] + in_pause[1],
         in_pause[1]
     );
-    // A process that pauses while all others wait for it is what a hang is, until it goes on.
-    assert!(100 * in_pause[1] <= in_pause[0], "{in_pause:?}");
+    // A process that pauses while all others wait for it is what a hang is, until it goes on; few wait so still.
+    assert_eq!(in_pause[1], 0, "{in_pause:?}");
 }
 
 #[test]
@@ -331,8 +332,8 @@ fn dumps_of_before_a_hang_are_told_from_those_of_it() {
 }
 
 /// Sixteen ranks in pairs with two communicators each, all in an all-reduce of all. Of the first `blind` pairs one rank still
-/// holds ten operations of each open that the other reports as ended.
-fn lagging(blind: u32) -> Dumps {
+/// holds operations open that the other reports as ended, so many in each of its communicators.
+fn lagging(blind: u32, unseen: [u64; 2]) -> Dumps {
     let group = |name: String, ranks: Vec<u32>| DumpedGroup { name, description: String::new(), ranks };
     let mut groups = vec![group("all".into(), (0..16).collect())];
     for pair in 0..8 {
@@ -343,14 +344,13 @@ fn lagging(blind: u32) -> Dumps {
         let lags = rank.is_multiple_of(2) && rank / 2 < blind;
         let mut operations = vec![pending((0, 5), 1_000)];
         if lags {
-            let of = |group: usize| {
-                (101..=110).map(move |number| pending((group, number), 2 * number + group as u64))
+            let of = |(group, unseen): (usize, u64)| {
+                (111 - unseen..=110).map(move |number| pending((group, number), 2 * number + group as u64))
             };
-            operations.extend(own.into_iter().flat_map(of));
+            operations.extend(own.into_iter().zip(unseen).flat_map(of));
         }
-        let ended = if lags { 100 } else { 110 };
-        let status =
-            own.map(|group| (group, (Some(110), Some(ended)))).into_iter().chain([(0, (Some(5), Some(4)))]);
+        let counts = |(group, unseen)| (group, (Some(110), Some(if lags { 110 - unseen } else { 110 })));
+        let status = own.into_iter().zip(unseen).map(counts).chain([(0, (Some(5), Some(4)))]);
         RankDump { rank, operations, status: status.collect(), counts_all: true, ..RankDump::default() }
     };
     Dumps { groups, dumps: (0..16).map(dump).collect(), ..Dumps::default() }
@@ -360,9 +360,18 @@ fn lagging(blind: u32) -> Dumps {
 #[test]
 fn few_that_are_blind_stand_alone_and_many_are_watchdogs_that_lag() {
     for (blind, named) in [(1, vec![0]), (2, vec![0, 2]), (3, vec![]), (6, vec![])] {
-        let (findings, notes) = findings_of_dumps(&lagging(blind), "job");
+        let (findings, notes) = findings_of_dumps(&lagging(blind, [10, 10]), "job");
         assert_eq!(accused(&findings), named.into_iter().collect(), "{blind}: {notes:?} {findings:#?}");
         assert_eq!(told(&findings).len(), blind as usize, "all are told: {findings:#?}");
+    }
+}
+
+/// How far a rank is behind counts, and not in how many communicators.
+#[test]
+fn ranks_that_are_blind_in_one_communicator_alone_are_named_if_they_are_far_behind() {
+    for (unseen, named) in [(12, vec![0, 2]), (6, vec![]), (1, vec![])] {
+        let (findings, notes) = findings_of_dumps(&lagging(2, [unseen, 0]), "job");
+        assert_eq!(accused(&findings), named.into_iter().collect(), "{unseen}: {notes:?} {findings:#?}");
     }
 }
 

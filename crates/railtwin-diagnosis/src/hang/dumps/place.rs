@@ -4,25 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Work;
 use super::picture::Picture;
 
-/// By how much a rank is behind: in how many communicators, and operations of all of them.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Behind {
-    pub communicators: usize,
-    pub operations: u64,
-}
-
-impl Behind {
-    /// Adds a communicator in which it is behind by so many, if it is.
-    pub(super) fn add(&mut self, operations: u64) {
-        self.communicators += usize::from(operations > 0);
-        self.operations = self.operations.saturating_add(operations);
-    }
-
-    pub(super) fn is_as_far_as(self, far: Self) -> bool {
-        self.communicators >= far.communicators && self.operations >= far.operations
-    }
-}
-
 /// What the processes of all ranks put on their streams.
 pub(super) struct Places<'p, 'a> {
     picture: &'p Picture<'a>,
@@ -30,8 +11,8 @@ pub(super) struct Places<'p, 'a> {
     of_rank: BTreeMap<u32, Vec<usize>>,
     /// Numbers of collectives that somebody has not ended.
     open: BTreeMap<usize, BTreeSet<u64>>,
-    /// Of each communicator and rank, how many sends and receives with it a peer has not ended.
-    with: BTreeMap<(usize, u32), u64>,
+    /// Open sends and receives, by communicator and peer and by the rank that recorded them.
+    with: BTreeMap<(usize, u32), BTreeMap<u32, u64>>,
     /// Collectives in which ranks are whose own reports nobody doubts.
     fronts: BTreeMap<usize, BTreeSet<u64>>,
     /// Those ranks.
@@ -51,18 +32,13 @@ impl<'p, 'a> Places<'p, 'a> {
         for (&(_, group), pending) in &picture.pending {
             open.entry(group).or_default().extend(pending.keys());
         }
-        let mut with: BTreeMap<(usize, u32), u64> = BTreeMap::new();
-        for dump in picture.dumps.values() {
-            let mut own: BTreeMap<(usize, u32), u64> = BTreeMap::new();
+        let mut with: BTreeMap<(usize, u32), BTreeMap<u32, u64>> = BTreeMap::new();
+        for (&rank, dump) in &picture.dumps {
             for one in dump.operations.iter().filter(|one| !one.completed) {
                 let Work::Peers(peers) = &one.work else { continue };
                 for peer in peers.iter().map(|(peer, _)| *peer).collect::<BTreeSet<u32>>() {
-                    *own.entry((one.group, peer)).or_default() += 1;
+                    *with.entry((one.group, peer)).or_default().entry(rank).or_default() += 1;
                 }
-            }
-            for (key, count) in own {
-                let most = with.entry(key).or_default();
-                *most = count.max(*most);
             }
         }
         let mut fronts: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -115,18 +91,20 @@ impl<'p, 'a> Places<'p, 'a> {
         shared.values().any(|(count, same)| *count > 1 && *same)
     }
 
-    /// By how much a rank is behind those who wait: what they have put on their streams and it has not.
-    pub(super) fn behind(&self, rank: u32) -> Behind {
-        let mut behind = Behind::default();
-        for group in self.groups(rank) {
+    /// Operations that a peer put on its streams and this rank did not: of each communicator the most, and the sum of these.
+    pub(super) fn missing(&self, rank: u32) -> u64 {
+        let of_group = |group: usize| {
             let last = self.picture.places.get(&(rank, group)).and_then(|place| place.enqueued);
             let beyond = match (self.open.get(&group), last) {
                 (Some(open), Some(last)) => open.range(last.saturating_add(1)..).count() as u64,
                 (Some(open), None) => open.len() as u64,
                 (None, _) => 0,
             };
-            behind.add(beyond.max(self.with.get(&(group, rank)).copied().unwrap_or(0)));
-        }
-        behind
+            let own = |peer: u32| self.with.get(&(group, peer)).and_then(|of| of.get(&rank)).copied();
+            let of_peers = self.with.get(&(group, rank)).into_iter().flatten();
+            let unmet = of_peers.map(|(&peer, &count)| count.saturating_sub(own(peer).unwrap_or(0))).max();
+            beyond.max(unmet.unwrap_or(0))
+        };
+        self.groups(rank).map(of_group).fold(0, u64::saturating_add)
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::differ::{Difference, differences, ended_differences};
 use super::picture::{Picture, Standing};
-use super::place::{Behind, Places};
+use super::place::Places;
+use super::rest::{Rest, are_few};
 use super::{DumpedOperation, RankDump, Work};
 
 /// Why a rank is named.
@@ -47,26 +48,10 @@ pub(super) struct Proved<'a> {
     pub explains_all: bool,
     /// Ranks of whose dump nothing can be said and for whom ranks wait that do not wait for who is named.
     pub unexplained: BTreeSet<u32>,
-    /// Whether those who are named are far behind in several communicators, in dumps that hold nothing but what is open:
-    /// such are made when a job is given up. Dumps with all that went before are made of jobs that are well, too.
-    pub far_behind: bool,
+    /// Whether the other ranks are seen at rest ([`Rest`]), in dumps that hold nothing but what is open: such are made when a
+    /// job is given up. Dumps with all that went before are made of jobs that are well, too.
+    pub is_at_rest: bool,
 }
-
-/// Communicators in which a rank must be seen behind, and operations that it must be behind in all of them, before it is
-/// named where nothing shows that the job stands still.
-///
-/// Ranks of a job that is well are apart by what launching differs, an operation or so in the communicator at which they
-/// meet. A rank that has nothing left to do while its peers have put many operations of several communicators on their
-/// streams is late by far more; so much does not happen in a job that goes on, but for pauses of its process that are as
-/// long. It is no proof that the job stands still, and the confidence is less.
-const FAR: Behind = Behind { communicators: 3, operations: 8 };
-/// The same for what a blind rank does not see, and how many ranks that are not named must fit together without it: with
-/// one witness nothing tells which of the two watchdogs lags, and those of several communicators lag apart.
-const FAR_UNSEEN: Behind = Behind { communicators: 2, operations: 8 };
-const WITNESSES: usize = 3;
-/// Of how many ranks one may be blind where nobody shows that the job stands: watchdogs look now and then, so that in a job
-/// that goes on of many pairs one lags behind the other.
-const ALONE: usize = 8;
 
 /// Looks for proofs.
 pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
@@ -87,9 +72,9 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
     let is_late = |rank: &u32| {
         places.is_beyond_all(*rank) || places.is_where_a_peer_is(*rank) || gave_up(picture, *rank)
     };
+    let unseen: BTreeMap<u32, u64> = all_blind.iter().map(|(&rank, one)| (rank, one.unseen)).collect();
     let all_blind: BTreeMap<u32, Blind<'a>> =
         all_blind.into_iter().filter(|(rank, _)| is_late(rank)).collect();
-    let unseen: BTreeMap<u32, Behind> = all_blind.iter().map(|(&rank, one)| (rank, one.behind)).collect();
     let mut proofs: BTreeMap<u32, Proof<'a>> =
         all_blind.into_iter().map(|(rank, one)| (rank, one.proof)).collect();
     let mut of_peers: BTreeMap<u32, (BTreeSet<u32>, Proof<'a>)> = BTreeMap::new();
@@ -149,37 +134,48 @@ pub(super) fn proved<'a>(picture: &Picture<'a>) -> Proved<'a> {
         }
     }
     let named: BTreeSet<u32> = proofs.keys().copied().collect();
-    let far_behind = far_behind(picture, &places, &proofs, &unseen);
     let (explains_all, unexplained) = explained(picture, &named);
-    Proved { proofs, differences, still, explains_all, unexplained, far_behind }
+    let is_at_rest = is_at_rest(picture, &places, &proofs, &unseen, !unexplained.is_empty());
+    Proved { proofs, differences, still, explains_all, unexplained, is_at_rest }
 }
 
-/// [`Proved::far_behind`]. A rank that is far behind where all others stopped at the end of what it put on its streams shows
-/// that the job stands, so that those who stopped asking may be near. That a peer reports more than a rank may be a matter
-/// of when their dumps were written: whoever is blind must be so by much, and few such may then stand alone.
-fn far_behind(
+/// [`Proved::is_at_rest`]. A rank that stopped asking shows it where its peers ended all that it ever put on its streams and
+/// nothing more; then others that stopped asking, or do not begin, may be near. A rank that is blind, and whose process is
+/// where those of its peers are, may have left its dump a moment earlier: beside a rank that stopped asking, or one without a
+/// dump for which others wait, nothing tells these two apart.
+fn is_at_rest(
     picture: &Picture<'_>,
     places: &Places<'_, '_>,
     proofs: &BTreeMap<u32, Proof<'_>>,
-    unseen: &BTreeMap<u32, Behind>,
+    unseen: &BTreeMap<u32, u64>,
+    has_unexplained: bool,
 ) -> bool {
     let only_open =
         !picture.of.dumps.iter().flat_map(|dump| &dump.operations).any(|operation| operation.completed);
     if !only_open || proofs.is_empty() || !picture.torn.is_empty() {
         return false;
     }
-    let stopped = |rank: u32| places.is_beyond_all(rank) && places.behind(rank).is_as_far_as(FAR);
-    let stands = proofs.keys().any(|&rank| stopped(rank));
-    let is_far = |(&rank, proof): (&u32, &Proof<'_>)| match proof {
+    let others = || {
+        let known = picture.dumps.keys().copied().filter(|rank| !picture.is_unknown(*rank));
+        known.filter(|rank| !proofs.contains_key(rank))
+    };
+    let seen = |rank: u32| unseen.get(&rank).copied().unwrap_or(0);
+    let processes = Rest::of(others().map(|rank| places.missing(rank)));
+    let reports = Rest::of(others().map(seen));
+    let stands =
+        proofs.keys().any(|&rank| places.is_beyond_all(rank) && processes.is_shown_by(places.missing(rank)));
+    let is_absent = |proof: &Proof<'_>| matches!(proof, Proof::Absent { .. });
+    let has_other_cause = has_unexplained || proofs.values().any(is_absent);
+    let blind = proofs.values().filter(|proof| matches!(proof, Proof::Blind { .. })).count();
+    let is_shown = |(&rank, proof): (&u32, &Proof<'_>)| match proof {
         Proof::Differs { .. } => true,
         Proof::Blind { .. } => {
-            let is_unseen = unseen.get(&rank).is_some_and(|behind| behind.is_as_far_as(FAR_UNSEEN));
-            let least = if stands { proofs.len() + WITNESSES } else { ALONE * proofs.len() };
-            is_unseen && picture.dumps.len() >= least
+            let is_explained = has_other_cause && !places.is_beyond_all(rank);
+            reports.is_shown_by(seen(rank)) && are_few(blind, picture.dumps.len()) && !is_explained
         }
         Proof::Absent { .. } | Proof::NotBegun { .. } => stands,
     };
-    proofs.iter().all(is_far)
+    proofs.iter().all(is_shown)
 }
 
 /// Whether a rank's own dump shows that an operation ran out of its time.
@@ -220,16 +216,16 @@ fn reported_ends(picture: &Picture<'_>) -> BTreeMap<usize, Vec<(u64, u32)>> {
     ends
 }
 
-/// [`Proof::Blind`], by how much, and behind whom.
+/// [`Proof::Blind`], how many operations of all communicators it does not see ended, and behind whom.
 struct Blind<'a> {
     proof: Proof<'a>,
-    behind: Behind,
+    unseen: u64,
     by: BTreeSet<u32>,
 }
 
 fn blind<'a>(picture: &Picture<'a>, rank: u32, ends: &BTreeMap<usize, Vec<(u64, u32)>>) -> Option<Blind<'a>> {
     let mut best: Option<(u64, Proof<'a>)> = None;
-    let (mut behind, mut by) = (Behind::default(), BTreeSet::new());
+    let (mut unseen, mut by) = (0_u64, BTreeSet::new());
     for (&(_, group), pending) in picture.pending.range((rank, 0)..=(rank, usize::MAX)) {
         let Some((&first, &operation)) = pending.first_key_value() else { continue };
         let of_others = ends.get(&group).into_iter().flatten().filter(|(_, peer)| *peer != rank);
@@ -245,9 +241,9 @@ fn blind<'a>(picture: &Picture<'a>, rank: u32, ends: &BTreeMap<usize, Vec<(u64, 
                 best = Some((ended - first, Proof::Blind { operation, peer, ended }));
             }
         }
-        behind.add(most);
+        unseen = unseen.saturating_add(most);
     }
-    best.map(|(_, proof)| Blind { proof, behind, by })
+    best.map(|(_, proof)| Blind { proof, unseen, by })
 }
 
 /// [`Proof::NotBegun`]: how many others have begun what this rank has not.

@@ -10,7 +10,7 @@ use super::{DumpedOperation, Dumps, Work};
 
 /// Confidence in a proof where the job is seen to stand still and all that waits is explained.
 const SURE: f64 = 0.95;
-/// The same where some that wait are not explained, or where only how far a rank is behind shows that the job stands.
+/// The same where some that wait are not explained, or where only the rest of the other ranks shows that the job stands.
 const LESS: f64 = 0.8;
 /// Confidence in a set without a proof, and in a proof that a job which goes on would give as well: below an accusation.
 const SET: f64 = 0.45;
@@ -103,7 +103,7 @@ struct Answer<'a> {
 impl Answer<'_> {
     fn of_proofs(&self) -> Vec<Finding> {
         let confidence =
-            |proof: &Proof<'_>| match (self.seen > 0.0, self.proved.explains_all, self.proved.far_behind) {
+            |proof: &Proof<'_>| match (self.seen > 0.0, self.proved.explains_all, self.proved.is_at_rest) {
                 (true, true, _) => Some(self.seen),
                 (true, false, _) | (false, true, true) => Some(LESS),
                 // In a job that goes on all call the same.
