@@ -1,0 +1,3 @@
+//! Tests of the judge on records.
+#![allow(clippy::disallowed_methods, reason = "recordings lie in files")]
+mod score;
