@@ -16,6 +16,15 @@ const WINDOW_NS: u64 = 1_500_000_000;
 const SLOW: f64 = 0.5;
 /// Least time in the window in which something waited to be sent, as a share of it: less is too short a sample.
 const BUSY_SHARE: f64 = 0.15;
+/// By which factor the newest operations must all take longer, from when the last rank entered. A connection to a rank that
+/// is late carries less, as that does not read, and the operations are as fast as before. Half the rate doubles the time
+/// of what a link carries; a half more leaves room for what else is in an operation.
+const LONGER: f64 = 1.5;
+/// Operations on end that must be longer where both connections of a NIC are slow or pings show a full queue.
+const OPERATIONS: usize = 3;
+/// The same where one connection alone is slow: only time tells it from a busy machine. Its rate is then that of twice
+/// the window.
+const ALONE_OPERATIONS: usize = 8;
 /// Connections without which nothing is usual, beside the two of a NIC.
 const OTHERS: usize = 1;
 /// Round trips of a full queue are longer than others by this factor, and by this much, us: less is jitter.
@@ -33,7 +42,11 @@ struct Carried {
 /// The slow link of now. Both connections of a slow NIC are slow, as data goes over one and acknowledgements over the other;
 /// of one slow connection pings tell which of its NICs has a full queue.
 pub(super) fn sign(now_ns: u64, state: &State, book: &Book) -> Option<Sign> {
-    let slow = slow_connections(now_ns, state);
+    let are_longer = |count| state.operations().least_growth(count).is_some_and(|growth| growth >= LONGER);
+    if !are_longer(OPERATIONS) {
+        return None;
+    }
+    let slow = slow_connections(now_ns, WINDOW_NS, state);
     let into: BTreeMap<u32, u32> = slow.iter().map(|(from, carried)| (carried.to, *from)).collect();
     let both = slow.keys().filter_map(|rank| Some((*rank, *into.get(rank)?)));
     let slowness = |(rank, before): &(u32, u32)| slow[rank].rate + slow[before].rate;
@@ -59,6 +72,11 @@ pub(super) fn sign(now_ns: u64, state: &State, book: &Book) -> Option<Sign> {
     }
     let mut evidence: Vec<Evidence> = lines(from).into();
     let queues = [(from, to), (to, from)].map(|(rank, beside)| full_queue(now_ns, state, rank, Some(beside)));
+    if queues.iter().all(Option::is_none)
+        && !(are_longer(ALONE_OPERATIONS) && slow_connections(now_ns, 2 * WINDOW_NS, state).contains_key(&from))
+    {
+        return None;
+    }
     let shares: [f64; 2] = match (&queues[0], &queues[1]) {
         (Some(_), None) => [0.8, 0.1],
         (None, Some(_)) => [0.1, 0.8],
@@ -76,15 +94,15 @@ fn found(suspects: Vec<Suspect>, edge: Option<(u32, u32)>, evidence: Vec<Evidenc
 }
 
 /// Connections that are slow, by the rank that sends.
-fn slow_connections(now_ns: u64, state: &State) -> BTreeMap<u32, Carried> {
-    let from_ns = now_ns.saturating_sub(WINDOW_NS);
+fn slow_connections(now_ns: u64, window_ns: u64, state: &State) -> BTreeMap<u32, Carried> {
+    let from_ns = now_ns.saturating_sub(window_ns);
     let rates: BTreeMap<u32, (f64, u64)> =
         state.living().filter_map(|(rank, seen)| Some((rank, seen.rate_since(from_ns)?))).collect();
-    let least_us = (BUSY_SHARE * WINDOW_NS as f64 / 1e3) as u64;
+    let least_us = (BUSY_SHARE * window_ns as f64 / 1e3) as u64;
     let mut slow = BTreeMap::new();
     for (rank, (rate, busy_us)) in &rates {
         let Some(to) = state.ranks[rank].successor else { continue };
-        let Some(past) = state.ranks[rank].past_rate() else { continue };
+        let Some(past) = state.ranks[rank].past_rate().filter(|_| state.ranks[rank].carries()) else { continue };
         // The NIC at the other end slows its own connection, too, and that at this end the one before.
         let is_near = |other: u32| other == *rank || other == to || state.ranks[&other].successor == Some(*rank);
         let mut others: Vec<f64> =

@@ -3,6 +3,7 @@ mod hard;
 mod link;
 mod lossy;
 mod observer;
+mod operations;
 mod pings;
 mod slow_rank;
 mod standstill;
@@ -72,9 +73,10 @@ impl Judge {
     }
 
     fn seen(&self, now_ns: u64) -> Vec<crate::incident::Sign> {
-        let (state, interval_ns) = (&self.state, self.state.interval_ns());
+        let state = &self.state;
         let still_ns = now_ns.saturating_sub(state.moved_ns);
         let mut signs: Vec<_> = hard::killed(state).into_iter().collect();
+        let Some(interval_ns) = state.interval_ns() else { return signs };
         let (stopped, missing) = hard::silent_ranks(now_ns, interval_ns, state);
         signs.extend(stopped);
         signs.extend(missing);

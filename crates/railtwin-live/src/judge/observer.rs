@@ -36,7 +36,7 @@ impl Watch {
             let (told_ns, stall) = seen.stall?;
             (stall >= STALL && now_ns.saturating_sub(told_ns) <= TOLD_NS).then_some((*rank, stall))
         });
-        let interval_ns = state.interval_ns();
+        let interval_ns = state.interval_ns().unwrap_or(u64::MAX / GAPS);
         let is_late = ranks > 0 && gap_ns >= GAPS * interval_ns;
         if is_late || stalled.is_some() {
             self.starved_ns = Some(now_ns);
@@ -62,7 +62,7 @@ fn longest_gap(now_ns: u64, state: &State) -> (u64, usize) {
     let from_ns = now_ns.saturating_sub(WINDOW_NS);
     let gaps = state.living().map(|(_, rank)| {
         let (mut before_ns, mut longest_ns) = (None, 0);
-        let times = rank.beats.iter().map(|beat| beat.time_ns).chain([now_ns]);
+        let times = rank.times.iter().copied().chain([now_ns]);
         for time_ns in times.filter(|time_ns| *time_ns >= from_ns) {
             let since_ns = before_ns.unwrap_or(from_ns.max(rank.first_ns));
             longest_ns = longest_ns.max(time_ns.saturating_sub(since_ns));

@@ -1,6 +1,7 @@
 //! What is kept of each rank: the newest of every kind of record, and windows of heartbeats.
 use std::collections::{BTreeMap, VecDeque};
 
+use super::operations::Operations;
 use crate::record::{Body, Broken, Connection, Heartbeat, Record};
 
 /// Heartbeats, steps and losses are kept for this long: the longest window that a judge looks at, in which lost pings
@@ -54,6 +55,8 @@ pub(crate) struct Rank {
     /// Newest record of any kind.
     pub(crate) last_ns: u64,
     pub(crate) beats: VecDeque<Beat>,
+    /// Times of the newest heartbeats, also of those that windows forgot.
+    pub(crate) times: VecDeque<u64>,
     pub(crate) pings: VecDeque<Pings>,
     /// Pings that got no answer: when, and to whom.
     pub(crate) lost: VecDeque<(u64, u32)>,
@@ -107,6 +110,13 @@ impl Rank {
         (bytes > 0).then(|| (bytes as f64 / busy.max(1) as f64, busy))
     }
 
+    /// Whether something was acknowledged between the newest two heartbeats: what carries nothing is not slow.
+    pub(crate) fn carries(&self) -> bool {
+        let mut newest = self.beats.iter().rev().filter_map(|beat| beat.send);
+        let (Some(last), Some(before)) = (newest.next(), newest.next()) else { return false };
+        last.ba > before.ba
+    }
+
     /// The usual rate of its past, bytes per us; none before there is one.
     pub(crate) fn past_rate(&self) -> Option<f64> {
         let mut known: Vec<f64> = self.past.iter().take(self.past.len().saturating_sub(FRESH)).copied().collect();
@@ -149,6 +159,10 @@ impl Rank {
             send: heartbeat.s,
         };
         self.beats.push_back(beat);
+        self.times.push_back(time_ns);
+        if self.times.len() > DISTANCE_BEATS {
+            self.times.pop_front();
+        }
         trim(&mut self.beats, time_ns, KEPT_NS, |beat| beat.time_ns);
         trim(&mut self.lost, time_ns, KEPT_NS, |lost| lost.0);
         trim(&mut self.resent, time_ns, KEPT_NS, |resent| resent.0);
@@ -231,15 +245,14 @@ pub(crate) struct State {
     pub(crate) moved_ns: u64,
     /// Newest time between heartbeats that headers tell, ns.
     pub(crate) told_interval_ns: Option<u64>,
-    gaps: VecDeque<u64>,
+    operations: Operations,
 }
 
-/// Gaps between heartbeats whose median is their usual distance.
-const GAPS: usize = 256;
-/// Heartbeats of a rank that are closer are catching up, and no distance.
-const LEAST_GAP_NS: u64 = 10_000_000;
-/// Distance of heartbeats until there are some: the common one.
-const COMMON_NS: u64 = 200_000_000;
+/// Heartbeats of a rank over which their distance is taken, and from which on it is known.
+const DISTANCE_BEATS: usize = 64;
+const KNOWN_BEATS: usize = 5;
+/// A shorter distance is none that a header means.
+const LEAST_INTERVAL_NS: u64 = 1_000_000;
 
 impl State {
     /// Takes a record in; `learns` says that what a connection carries now is usual.
@@ -258,27 +271,23 @@ impl State {
                     rank.steps.pop_front();
                 }
             }
-            Body::Entered(entered) => rank.entered = rank.entered.max(entered.seq.saturating_add(1)),
+            Body::Entered(entered) => {
+                rank.entered = rank.entered.max(entered.seq.saturating_add(1));
+                self.operations.enter(entered.seq, time_ns);
+            }
             Body::Ended(ended) => {
+                self.operations.end(ended.seq, time_ns, learns);
                 let count = ended.seq.saturating_add(1);
                 (rank.entered, rank.ended) = (rank.entered.max(count), rank.ended.max(count));
                 rank.successor = ended.succ.or(rank.successor);
                 rank.predecessor = ended.pred.or(rank.predecessor);
             }
             Body::Heartbeat(heartbeat) => {
-                let before = rank.beats.back().map(|beat| beat.time_ns);
                 let has_moved = rank.take_heartbeat(record.rank, time_ns, heartbeat, learns);
                 // Stages were sent and received some time before the heartbeat that tells it.
                 let since = [heartbeat.s.map(|s| s.lds), heartbeat.r.map(|r| r.ldr)].into_iter().flatten().min();
                 let before_ns = since.unwrap_or(0).saturating_mul(1_000_000);
                 moved_ns = has_moved.then(|| time_ns.saturating_sub(before_ns));
-                let gap = before.map(|before| time_ns.saturating_sub(before));
-                if let Some(gap) = gap.filter(|gap| *gap >= LEAST_GAP_NS) {
-                    self.gaps.push_back(gap);
-                    if self.gaps.len() > GAPS {
-                        self.gaps.pop_front();
-                    }
-                }
             }
             Body::Broken(broken) => {
                 if rank.broken.len() < BROKEN {
@@ -287,7 +296,7 @@ impl State {
             }
             Body::Header(header) => {
                 let told = header.every_ms.map(|ms| ms.saturating_mul(1_000_000));
-                self.told_interval_ns = told.filter(|ns| *ns >= LEAST_GAP_NS).or(self.told_interval_ns);
+                self.told_interval_ns = told.filter(|ns| *ns >= LEAST_INTERVAL_NS).or(self.told_interval_ns);
                 moved_ns = None;
             }
             Body::Process(process) => {
@@ -307,16 +316,27 @@ impl State {
         self.moved_ns = self.moved_ns.max(moved_ns.unwrap_or(0));
     }
 
-    /// Usual distance of heartbeats, ns.
-    pub(crate) fn interval_ns(&self) -> u64 {
-        let mut gaps: Vec<f64> = self.gaps.iter().map(|gap| *gap as f64).collect();
-        let usual = railtwin_units::robust::median(&mut gaps).map_or(COMMON_NS, |gap| gap as u64);
-        self.told_interval_ns.unwrap_or(usual)
+    /// Usual distance of heartbeats, ns: that of headers, else the mean one of the median rank; none before some came. The
+    /// mean, as a timer that fires late catches up: most of its heartbeats then come at once.
+    pub(crate) fn interval_ns(&self) -> Option<u64> {
+        let mean = |rank: &Rank| {
+            let (first, last) = (rank.times.front()?, rank.times.back()?);
+            let count = rank.times.len();
+            (count >= KNOWN_BEATS).then(|| last.saturating_sub(*first) as f64 / (count - 1) as f64)
+        };
+        let mut means: Vec<f64> = self.ranks.values().filter_map(mean).collect();
+        let usual = railtwin_units::robust::median(&mut means).map(|mean| (mean as u64).max(LEAST_INTERVAL_NS));
+        self.told_interval_ns.or(usual)
     }
 
     /// Ranks that live as far as they tell: with a heartbeat, and without an error at a connection.
     pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &Rank)> {
         self.ranks.iter().filter(|(_, rank)| !rank.beats.is_empty() && !rank.is_ending()).map(|(at, rank)| (*at, rank))
+    }
+
+    /// How long operations take.
+    pub(crate) const fn operations(&self) -> &Operations {
+        &self.operations
     }
 
     /// The newest operation that any rank has ended: one more than its number.
