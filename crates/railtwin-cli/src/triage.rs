@@ -73,6 +73,7 @@ pub(crate) fn run(args: &TriageArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         names: args.names.clone(),
         baseline: args.baseline.clone(),
         later: args.later.clone(),
+        hang_limit: None,
         job: resolved.case.work.jobs.first().map_or("job", |job| &job.name).to_owned(),
     })?;
     let options = options_of(&scenario, args.draws);

@@ -8,6 +8,8 @@ const NAMED: usize = 3;
 
 /// Lines of the beginning that tell whether a file holds live records: a header and a damaged line may stand first.
 const LOOKED_AT: usize = 4;
+/// Bytes of the beginning that are looked at: other formats are one line of hundreds of megabytes.
+const HEAD: usize = 64 << 10;
 
 /// A file of records of one rank, read.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -33,7 +35,8 @@ impl RankFile {
 
 /// Whether bytes look like live records: one of the first lines is a record of a kind that is known.
 pub fn is_live(bytes: &[u8]) -> bool {
-    let lines = bytes.split(|byte| *byte == b'\n').take(LOOKED_AT);
+    let head = &bytes[..bytes.len().min(HEAD)];
+    let lines = head.split(|byte| *byte == b'\n').take(LOOKED_AT);
     lines.into_iter().any(|text| matches!(line(text), Ok(Line::Known(..))))
 }
 

@@ -6,6 +6,7 @@ use railtwin_formats::Refusal;
 use railtwin_formats::telemetry::{
     Content, Format, Hints, Imported, MegatronTrace, decode, detect_format, megatron_trace, ranks_of_path,
 };
+use railtwin_live::reader::{self, RankFile};
 use railtwin_store::{input, parquet_foreign};
 
 use crate::error::Error;
@@ -30,6 +31,7 @@ pub(super) struct Loaded {
 pub(super) enum Decoded {
     Trace(Box<MegatronTrace>),
     File(Box<Imported>),
+    Live(Box<RankFile>),
 }
 
 /// Files in their order, as many at a time as are small.
@@ -61,9 +63,14 @@ pub(super) fn load_bytes(name: String, bytes: Vec<u8>, time_ns: u64) -> Result<L
             rank_of(&name),
         ));
     }
-    let format = detect_format(&bytes);
+    let format = format_of(&bytes);
     let time_ns = if format == Some(Format::Parquet) { 0 } else { time_ns };
     Ok(Loaded { name, bytes, format, time_ns })
+}
+
+/// What bytes are. Live records come first: a heartbeat names things that other formats have, too.
+fn format_of(bytes: &[u8]) -> Option<Format> {
+    if reader::is_live(bytes) { Some(Format::LiveRecords) } else { detect_format(bytes) }
 }
 
 /// Reads the bytes of a file and says what it is.
@@ -82,7 +89,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Refused> {
         let rank = rank_of(&name);
         return Err((error, false, rank));
     }
-    let format = detect_format(&bytes);
+    let format = format_of(&bytes);
     let changed =
         if format == Some(Format::Parquet) { UNIX_EPOCH } else { about.modified().map_err(failed)? };
     let since = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -103,6 +110,11 @@ impl Loaded {
                 (error.into(), is_trace, None)
             })?;
             return Ok((self, Decoded::Trace(Box::new(trace))));
+        }
+        if self.format == Some(Format::LiveRecords) {
+            let bytes = std::mem::take(&mut self.bytes);
+            let records = reader::read(&bytes, reader::rank_of_name(&self.name));
+            return Ok((self, Decoded::Live(Box::new(records))));
         }
         let hints = Hints { time_ns, ..Hints::default() };
         let imported = decode(&self.name, &self.bytes, &hints).map_err(|error| {

@@ -7,8 +7,10 @@ use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
     Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode_sysfs, reading_of_name,
 };
+use railtwin_live::reader::RankFile;
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::input::{self, Kind};
+use railtwin_units::SimTime;
 use rayon::prelude::*;
 
 use super::archive;
@@ -16,7 +18,7 @@ use super::between::Ways;
 use super::dump_folders::DumpFolders;
 use super::files::{Decoded, Loaded, Refused, batches, load, load_bytes};
 use super::names::Names;
-use super::{ScenarioText, run_folder, slow_job, sysfs_trees};
+use super::{ScenarioText, live, run_folder, slow_job, sysfs_trees};
 use crate::error::Error;
 
 /// File that makes a folder a run folder.
@@ -54,6 +56,10 @@ pub struct Inputs {
     pub later_ras: Vec<(String, RasSnapshot)>,
     /// What was measured between hosts in another record, in which all was well.
     pub ways: Option<Ways>,
+    /// Live records of ranks, by file.
+    pub live: Vec<RankFile>,
+    /// A job that stands still for so long hangs; none: as the thresholds have it.
+    pub hang_limit: Option<SimTime>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// What a reader should know of all of them together.
@@ -328,6 +334,11 @@ impl Reading<'_> {
             Decoded::Trace(trace) => {
                 self.merger.add_telemetry(&file.name, Format::Parquet, trace.telemetry);
                 self.inputs.work.push((file.name, slow_job::work_of(trace.kinds, &trace.operations)));
+                return;
+            }
+            Decoded::Live(records) => {
+                self.merger.add_file(live::notes_of(&file.name, &records));
+                self.inputs.live.push(*records);
                 return;
             }
             Decoded::File(imported) => imported,

@@ -310,6 +310,10 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
         }
+        Format::LiveRecords => {
+            let accepted = "read them with railtwin_live::reader";
+            return Err(FormatError::new("live records", source_name, "are followed, not decoded", accepted));
+        }
         Format::Parquet => {
             return Err(FormatError::new(
                 "Megatron trace",

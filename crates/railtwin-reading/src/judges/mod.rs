@@ -90,7 +90,7 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 34] = [
+pub const JUDGES: [Judge; 35] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
     of_setups("rails", rails::judge),
@@ -112,6 +112,7 @@ pub const JUDGES: [Judge; 34] = [
     of_job("clocks", clocks::judge),
     of_files("device-tables", device_tables::judge),
     Judge { name: "wiring", scope: Scope::Job, names: NamesOf::Neighbors, judge: wiring },
+    of_files("live", |rows| rows.live.judgement()),
     of_job("dumps", dumps),
     of_job("watchdog", watchdog),
     of_job("streams", |rows| streams::judge(rows)),
