@@ -270,7 +270,8 @@ pub(crate) fn data(told: &Diagnosed) -> Value {
 fn shown(told: &Diagnosed) -> String {
     let mut text = format!("{}\n", one_line(&told.sentence()));
     let start = [&told.batch.operations.enter_ns, &told.batch.counters.time_ns, &told.batch.probes.time_ns];
-    let start = start.into_iter().flatten().min().copied();
+    let of_live = Some(told.live.first_ns).filter(|_| !told.live.is_empty());
+    let start = start.into_iter().flatten().copied().chain(of_live).min();
     for (row, finding) in told.findings.iter().enumerate() {
         text.push('\n');
         // Writing to a string does not fail.

@@ -42,7 +42,7 @@ pub(super) fn killed(state: &State) -> Option<Sign> {
         // All report errors: the one that was found closed first.
         roots.push(earliest);
     }
-    let share = 1.0 / roots.len() as f64;
+    let share = 0.95 / roots.len() as f64;
     let suspects = roots.iter().map(|rank| Suspect { place: Place::Rank(*rank), share }).collect();
     let evidence = |rank: &u32| {
         let by: Vec<u32> = found[rank].iter().copied().collect();
@@ -74,7 +74,7 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
     for (rank, silence_ns) in silences {
         let seen = &state.ranks[&rank];
         let told = process_state(rank, seen, &["T", "t", "Z", "X"]);
-        let is_silent = silence_ns >= SILENT_BEATS * interval_ns && silence_ns >= OTHERS_GAPS * usual_ns;
+        let is_silent = silence_ns >= SILENT_BEATS * interval_ns && silence_ns / OTHERS_GAPS >= usual_ns;
         if usual_ns > 2 * interval_ns || !(is_silent || told.is_some()) {
             continue;
         }

@@ -15,6 +15,8 @@ const LOSSES: usize = 4;
 const OTHERS: f64 = 4.0;
 /// Pings of which one is lost where all is well: less than one in ten thousand.
 const SOUND: f64 = 1e-4;
+/// A share below which a NIC is no suspect any more.
+const NO_SUSPECT: f64 = 0.05;
 /// Bytes of a packet on the common link.
 const PACKET: f64 = 1448.0;
 
@@ -52,6 +54,7 @@ pub(super) fn sign(now_ns: u64, interval_ns: u64, state: &State) -> Option<Sign>
         .into_iter()
         .zip(shares)
         .map(|(rank, share)| Suspect { place: Place::Nic(rank), share })
+        .filter(|suspect| suspect.share >= NO_SUSPECT)
         .collect();
     suspects.sort_by(|a, b| b.share.total_cmp(&a.share));
     Some(Sign { kind: Kind::LossyLink, suspects, edge: Some((from, to)), evidence, is_sure: false })

@@ -251,8 +251,9 @@ pub(crate) struct State {
 /// Heartbeats of a rank over which their distance is taken, and from which on it is known.
 const DISTANCE_BEATS: usize = 64;
 const KNOWN_BEATS: usize = 5;
-/// A shorter distance is none that a header means.
+/// Distances of heartbeats that mean something: others are torn times.
 const LEAST_INTERVAL_NS: u64 = 1_000_000;
+const MOST_INTERVAL_NS: u64 = 60_000_000_000;
 
 impl State {
     /// Takes a record in; `learns` says that what a connection carries now is usual.
@@ -296,7 +297,7 @@ impl State {
             }
             Body::Header(header) => {
                 let told = header.every_ms.map(|ms| ms.saturating_mul(1_000_000));
-                self.told_interval_ns = told.filter(|ns| *ns >= LEAST_INTERVAL_NS).or(self.told_interval_ns);
+                self.told_interval_ns = told.filter(|ns| *ns > 0).or(self.told_interval_ns);
                 moved_ns = None;
             }
             Body::Process(process) => {
@@ -325,8 +326,8 @@ impl State {
             (count >= KNOWN_BEATS).then(|| last.saturating_sub(*first) as f64 / (count - 1) as f64)
         };
         let mut means: Vec<f64> = self.ranks.values().filter_map(mean).collect();
-        let usual = railtwin_units::robust::median(&mut means).map(|mean| (mean as u64).max(LEAST_INTERVAL_NS));
-        self.told_interval_ns.or(usual)
+        let usual = railtwin_units::robust::median(&mut means).map(|mean| mean as u64);
+        self.told_interval_ns.or(usual).map(|ns| ns.clamp(LEAST_INTERVAL_NS, MOST_INTERVAL_NS))
     }
 
     /// Ranks that live as far as they tell: with a heartbeat, and without an error at a connection.
