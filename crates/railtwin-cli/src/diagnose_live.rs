@@ -1,13 +1,13 @@
 //! Incidents of live records, as JSON and as text.
 use railtwin::diagnose::LiveAnswer;
 use railtwin::diagnose::answer::measured;
-use railtwin_live::Incident;
+use railtwin_live::LiveIncident;
 use railtwin_store::one_line;
 use serde_json::{Value, json};
 
 /// Incidents as JSON; times are ns on the clock of the records.
 pub(crate) fn data(live: &LiveAnswer) -> Value {
-    let incident = |one: &Incident| {
+    let incident = |one: &LiveIncident| {
         json!({
             "id": one.id,
             "kind": one.kind.name(),
@@ -45,7 +45,8 @@ pub(crate) fn shown(live: &LiveAnswer) -> String {
     let mut text = format!("\n{count} incidents in {records} live records of {ranks} ranks\n");
     for one in &live.incidents {
         let times = [("confirmed", one.confirmed_ns), ("closed", one.closed_ns)];
-        let times = times.map(|(what, at)| at.map_or(String::new(), |at| format!(", {what} at {}", seconds(at))));
+        let times =
+            times.map(|(what, at)| at.map_or(String::new(), |at| format!(", {what} at {}", seconds(at))));
         let (id, kind, opened) = (one.id, one.kind.name(), seconds(one.opened_ns));
         text.push_str(&format!("  {id}. {kind}, opened at {opened}{}\n", times.concat()));
         for suspect in &one.suspects {

@@ -11,7 +11,7 @@ const LASTING_NS: u64 = 3_000_000_000;
 
 /// A kind of incident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum LiveKind {
     /// The process of a rank is gone; its peers found their connections closed.
     KilledProcess,
     /// The process of a rank does not run.
@@ -34,7 +34,7 @@ pub enum Kind {
     RecordsMissing,
 }
 
-impl Kind {
+impl LiveKind {
     /// Its name in answers.
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,10 +53,7 @@ impl Kind {
 
     /// Whether it keeps the job from going on: standing still confirms it.
     pub const fn stops(self) -> bool {
-        matches!(
-            self,
-            Self::KilledProcess | Self::StoppedProcess | Self::SilentLink | Self::Standstill
-        )
+        matches!(self, Self::KilledProcess | Self::StoppedProcess | Self::SilentLink | Self::Standstill)
     }
 
     /// Whether it says something of the job, and not of who observes it.
@@ -67,30 +64,40 @@ impl Kind {
     /// The next step of who reads it.
     pub const fn next_step(self) -> &'static str {
         match self {
-            Self::KilledProcess => "read the log of the process and the kernel's, then restart the job without its host",
+            Self::KilledProcess => {
+                "read the log of the process and the kernel's, then restart the job without its host"
+            }
             Self::StoppedProcess => "look at the state of the process (ps, a debugger, a stopped container)",
-            Self::SilentLink => "take the NIC out of use; look at its cable, its port and the port of the switch",
+            Self::SilentLink => {
+                "take the NIC out of use; look at its cable, its port and the port of the switch"
+            }
             Self::Standstill => "dump the stacks of the suspects, or of all ranks where there are none",
             Self::SlowCompute => "look at clocks, heat and neighbors of the rank's GPU or processor",
-            Self::SlowData => "look at the loader of the rank: its storage mount, its processors, its share of the data",
-            Self::SlowLink => "look at rate, errors and pauses of the NIC and of the port of the switch that it is at",
+            Self::SlowData => {
+                "look at the loader of the rank: its storage mount, its processors, its share of the data"
+            }
+            Self::SlowLink => {
+                "look at rate, errors and pauses of the NIC and of the port of the switch that it is at"
+            }
             Self::LossyLink => "read error counters at both ends of the link, clean or replace its cable",
             Self::ObserverStarved => "give the observer a processor of its own, or a higher priority",
-            Self::RecordsMissing => "look at the rank's writer of records: a full disk, a lost mount, a cut file",
+            Self::RecordsMissing => {
+                "look at the rank's writer of records: a full disk, a lost mount, a cut file"
+            }
         }
     }
 }
 
 /// Something that can be at fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Place {
+pub enum SuspectPlace {
     /// The process of a rank, by its number.
     Rank(u32),
     /// The NIC that a rank sends over and its link to the switch, by the number of the rank.
     Nic(u32),
 }
 
-impl Place {
+impl SuspectPlace {
     /// The rank that it is of.
     pub const fn rank(self) -> u32 {
         match self {
@@ -111,7 +118,7 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Suspect {
     /// What it is.
-    pub place: Place,
+    pub place: SuspectPlace,
     /// Probability that it is the cause, 0 to 1.
     pub share: f64,
 }
@@ -119,7 +126,7 @@ pub struct Suspect {
 /// What a judge sees at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Sign {
-    pub(crate) kind: Kind,
+    pub(crate) kind: LiveKind,
     pub(crate) suspects: Vec<Suspect>,
     /// The connection that shows it: from, to.
     pub(crate) edge: Option<(u32, u32)>,
@@ -130,11 +137,11 @@ pub(crate) struct Sign {
 
 /// Something that went wrong, from its first sign to its end.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Incident {
+pub struct LiveIncident {
     /// Number of the incident, from 1 on in the order of opening.
     pub id: u32,
     /// Its kind. A loss of packets that proves to be the full queue of a slow link becomes that.
-    pub kind: Kind,
+    pub kind: LiveKind,
     /// When a sign was first seen, ns.
     pub opened_ns: u64,
     /// When kind, suspects or state last changed, ns.
@@ -153,7 +160,7 @@ pub struct Incident {
     pub seen_ns: u64,
 }
 
-impl Incident {
+impl LiveIncident {
     /// Whether it accuses: it is of the job and names somebody.
     pub fn accuses(&self) -> bool {
         self.kind.is_of_job() && !self.suspects.is_empty()
@@ -163,7 +170,7 @@ impl Incident {
 /// All incidents.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Book {
-    pub(crate) incidents: Vec<Incident>,
+    pub(crate) incidents: Vec<LiveIncident>,
 }
 
 impl Book {
@@ -172,13 +179,13 @@ impl Book {
         self.open().any(|incident| incident.kind.stops())
     }
 
-    pub(crate) fn open(&self) -> impl Iterator<Item = &Incident> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = &LiveIncident> {
         self.incidents.iter().filter(|incident| incident.closed_ns.is_none())
     }
 
     /// Keeps all incidents as they are for a moment at which nobody can be believed.
     pub(crate) fn hold(&mut self, now_ns: u64) {
-        let of_job = |incident: &&mut Incident| incident.closed_ns.is_none() && incident.kind.is_of_job();
+        let of_job = |incident: &&mut LiveIncident| incident.closed_ns.is_none() && incident.kind.is_of_job();
         self.incidents.iter_mut().filter(of_job).for_each(|incident| incident.seen_ns = now_ns);
     }
 
@@ -189,7 +196,7 @@ impl Book {
             match known {
                 Some(incident) => incident.see(now_ns, sign, still_ns, hang_ns),
                 None => {
-                    let mut incident = Incident {
+                    let mut incident = LiveIncident {
                         id: self.incidents.len() as u32 + 1,
                         kind: sign.kind,
                         opened_ns: now_ns,
@@ -216,19 +223,20 @@ impl Book {
     }
 }
 
-impl Incident {
+impl LiveIncident {
     /// Whether a sign is of it: the same kind of the same place, open or just closed.
     fn is_of(&self, sign: &Sign, now_ns: u64) -> bool {
         let kept = self.closed_ns.is_none_or(|closed| now_ns.saturating_sub(closed) <= AGAIN_NS);
         // The queue of a slow link overflows, so that a loss may be seen first.
-        let becomes = self.kind == Kind::LossyLink && sign.kind == Kind::SlowLink && self.closed_ns.is_none();
+        let becomes =
+            self.kind == LiveKind::LossyLink && sign.kind == LiveKind::SlowLink && self.closed_ns.is_none();
         let shares = || {
             let places = |of: &[Suspect]| of.iter().map(|suspect| suspect.place).collect::<Vec<_>>();
             let (mine, others) = (places(&self.suspects), places(&sign.suspects));
             mine.iter().any(|place| others.contains(place)) || (mine.is_empty() && others.is_empty())
         };
         let same_stop = self.kind == sign.kind
-            && matches!(self.kind, Kind::KilledProcess | Kind::Standstill)
+            && matches!(self.kind, LiveKind::KilledProcess | LiveKind::Standstill)
             && self.closed_ns.is_none();
         kept && (same_stop || (self.kind == sign.kind || becomes) && shares())
     }
@@ -245,7 +253,7 @@ impl Incident {
         self.closed_ns = None;
         self.seen_ns = now_ns;
         let lasts = match self.kind {
-            Kind::ObserverStarved | Kind::RecordsMissing => true,
+            LiveKind::ObserverStarved | LiveKind::RecordsMissing => true,
             kind if kind.stops() => still_ns >= hang_ns,
             _ => now_ns.saturating_sub(self.opened_ns) >= LASTING_NS,
         };

@@ -1,15 +1,15 @@
 //! Live records of real ranks, and the judge that follows them.
 //!
 //! 1. [`record`]: the schema, JSON lines; [`reader`]: files of them, with what was skipped.
-//! 2. [`Judge`]: takes records one at a time; [`Judge::advance`] judges at a moment. [`replay::incidents`] does both for
+//! 2. [`LiveJudge`]: takes records one at a time; [`LiveJudge::advance`] judges at a moment. [`replay::incidents`] does both for
 //!    records of the past.
-//! 3. [`Incident`]: opened by a sign, updated, confirmed, closed; never repeated.
+//! 3. [`LiveIncident`]: opened by a sign, updated, confirmed, closed; never repeated.
 //!
 //! Direct signs (a closed connection, heartbeats that cease, pings of one NIC that are all lost) open an incident, standing
 //! still confirms it. Where the observer's own timer fires late it says so and accuses nobody.
 //!
 //! ```
-//! use railtwin_live::{JudgeSettings, Kind, reader, replay};
+//! use railtwin_live::{JudgeSettings, LiveKind, reader, replay};
 //!
 //! let lines = |rank: u32, peer: u32| {
 //!     let text = format!(
@@ -19,7 +19,7 @@
 //! };
 //! let records = reader::merged([lines(0, 1), lines(2, 1)]);
 //! let incidents = replay::incidents(&records, JudgeSettings::default());
-//! assert_eq!(incidents[0].kind, Kind::KilledProcess);
+//! assert_eq!(incidents[0].kind, LiveKind::KilledProcess);
 //! assert_eq!(incidents[0].suspects[0].place.rank(), 1);
 //! ```
 mod incident;
@@ -28,5 +28,5 @@ pub mod reader;
 pub mod record;
 pub mod replay;
 
-pub use incident::{Incident, Kind, Place, Suspect};
-pub use judge::{Judge, JudgeSettings};
+pub use incident::{LiveIncident, LiveKind, Suspect, SuspectPlace};
+pub use judge::{JudgeSettings, LiveJudge};

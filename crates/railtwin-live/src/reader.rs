@@ -68,9 +68,7 @@ pub fn read(bytes: &[u8], rank: Option<u32>) -> RankFile {
             }
             Ok(Line::Known(time_ns, Body::Clock(told))) => clock = (told.offset_ns, told.drift_ppb, time_ns),
             Ok(Line::Known(time_ns, body)) => match rank {
-                Some(rank) => {
-                    file.records.push(Record { rank, time_ns: corrected(time_ns, clock), body })
-                }
+                Some(rank) => file.records.push(Record { rank, time_ns: corrected(time_ns, clock), body }),
                 None => file.damage(at, Damage::NoRank),
             },
             Ok(Line::Unknown) => file.unknown += 1,

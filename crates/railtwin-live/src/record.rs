@@ -115,9 +115,9 @@ pub struct Heartbeat {
     /// Stages sent in it.
     pub ss: u64,
     /// The connection that the rank sends over.
-    pub s: Option<Connection>,
+    pub s: Option<TcpReading>,
     /// The connection that the rank receives over.
-    pub r: Option<Connection>,
+    pub r: Option<TcpReading>,
     /// Round trip to each rank, us, by the number of the rank or in the order of `to`; negative: none.
     pub ping: Vec<i64>,
     /// Ranks that `ping` is of, where it is not by their numbers.
@@ -127,7 +127,7 @@ pub struct Heartbeat {
 /// TCP_INFO of a connection.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Deserialize)]
 #[serde(default)]
-pub struct Connection {
+pub struct TcpReading {
     /// The rank at its other end, where the writer tells it.
     pub peer: Option<u32>,
     /// Packets sent and not acknowledged.

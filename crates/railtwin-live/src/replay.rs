@@ -1,6 +1,6 @@
 //! Records of the past through the judge, as if they came in now.
-use crate::incident::Incident;
-use crate::judge::{Judge, JudgeSettings};
+use crate::incident::LiveIncident;
+use crate::judge::{JudgeSettings, LiveJudge};
 use crate::record::Record;
 
 /// Time between two looks of the judge, ns: half a heartbeat of the common 200 ms, so that a look adds little to the time
@@ -8,8 +8,8 @@ use crate::record::Record;
 pub const LOOK_NS: u64 = 100_000_000;
 
 /// The incidents of records that stand in the order of time. The last look is at the last record.
-pub fn incidents(records: &[Record], settings: JudgeSettings) -> Vec<Incident> {
-    let mut judge = Judge::new(settings);
+pub fn incidents(records: &[Record], settings: JudgeSettings) -> Vec<LiveIncident> {
+    let mut judge = LiveJudge::new(settings);
     let mut rows = records.iter().peekable();
     let Some(mut now_ns) = rows.peek().map(|first| first.time_ns) else { return Vec::new() };
     while let Some(next) = rows.peek() {

@@ -1,7 +1,7 @@
 //! Files that are damaged: they are read as far as they can be, and nothing panics.
 use proptest::prelude::*;
 use railtwin_live::reader::{merged, read};
-use railtwin_live::record::{Body, Connection, Heartbeat, Record};
+use railtwin_live::record::{Body, Heartbeat, Record, TcpReading};
 use railtwin_live::{JudgeSettings, replay};
 
 const LINES: &str = concat!(
@@ -39,7 +39,7 @@ proptest! {
         rows in prop::collection::vec((0_u32..5, any::<u64>(), 0_u8..4, any::<u64>(), any::<i64>()), 0..60),
     ) {
         let records = rows.into_iter().map(|(rank, time_ns, kind, number, trip)| {
-            let connection = Connection { rtx: number, ba: number, busy: number, una: 1, bko: number, ..Connection::default() };
+            let connection = TcpReading { rtx: number, ba: number, busy: number, una: 1, bko: number, ..TcpReading::default() };
             let heartbeat = Heartbeat { seq: number, s: Some(connection), ping: vec![trip; 4], ..Heartbeat::default() };
             let body = match kind {
                 0 => Body::Heartbeat(Box::new(heartbeat)),

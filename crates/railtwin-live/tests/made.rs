@@ -1,6 +1,6 @@
 //! The judge on made records: what the recordings do not hold, faults that are removed above all.
-use railtwin_live::record::{Body, Broken, Connection, Ended, Entered, Heartbeat, Observer, Record, Step};
-use railtwin_live::{Incident, Kind, Place};
+use railtwin_live::record::{Body, Broken, Ended, Entered, Heartbeat, Observer, Record, Step, TcpReading};
+use railtwin_live::{LiveIncident, LiveKind, SuspectPlace};
 
 use crate::score::judged;
 
@@ -28,7 +28,7 @@ enum Fault {
 /// A ring of eight ranks that steps: 20 ms of loading, 100 ms of computation, two operations of 40 ms.
 struct Made {
     records: Vec<Record>,
-    counters: Vec<Connection>,
+    counters: Vec<TcpReading>,
     /// Ranks that have entered the operation of now, and how much of it is done, 0 to 1.
     entered: Vec<bool>,
     alone_ms: u64,
@@ -40,7 +40,7 @@ fn made(seconds: u64, fault: impl Fn(f64) -> Option<Fault>) -> Vec<Record> {
     let ranks = RANKS as usize;
     let mut job = Made {
         records: Vec::new(),
-        counters: vec![Connection::default(); ranks],
+        counters: vec![TcpReading::default(); ranks],
         entered: vec![false; ranks],
         alone_ms: 0,
         done: 0.0,
@@ -51,7 +51,7 @@ fn made(seconds: u64, fault: impl Fn(f64) -> Option<Fault>) -> Vec<Record> {
         let fault = fault(now_ms as f64 / 1e3 - 1.0);
         job.step(now_ms, fault);
         let every = if fault == Some(Fault::Late) { 1_000 } else { 200 };
-        if now_ms % every == 0 {
+        if now_ms.is_multiple_of(every) {
             (0..RANKS).for_each(|rank| job.beat(rank, now_ms, fault));
         }
     }
@@ -115,7 +115,11 @@ impl Made {
         if self.done >= 0.999 {
             for rank in 0..RANKS {
                 let (succ, pred) = (Some((rank + 1) % RANKS), Some((rank + RANKS - 1) % RANKS));
-                self.put(rank, now_ms, Body::Ended(Ended { seq: self.operation, en: None, succ, pred, w: Vec::new() }));
+                self.put(
+                    rank,
+                    now_ms,
+                    Body::Ended(Ended { seq: self.operation, en: None, succ, pred, w: Vec::new() }),
+                );
             }
             self.operation += 1;
             (self.done, self.alone_ms) = (0.0, 0);
@@ -133,13 +137,17 @@ impl Made {
             Some(Fault::Loses(from, _)) if from == rank => connection.rtx += 11,
             Some(Fault::Congested) => connection.rtx += 11,
             // Reordered: resent, and the receiver tells that it had arrived.
-            _ if now_ms % 1_400 == 0 => (connection.rtx, connection.dsk) = (connection.rtx + 11, connection.dsk + 11),
+            _ if now_ms.is_multiple_of(1_400) => {
+                (connection.rtx, connection.dsk) = (connection.rtx + 11, connection.dsk + 11)
+            }
             _ => {}
         }
         let is_lost = |to: u32| match fault {
             Some(Fault::Silent(nic)) => nic == rank || nic == to,
-            Some(Fault::Loses(_, nic)) => now_ms % 1_000 == 0 && (nic == rank) != (nic == to) && (rank + to) % 5 == 2,
-            Some(Fault::Late) => to % 2 == 0,
+            Some(Fault::Loses(_, nic)) => {
+                now_ms.is_multiple_of(1_000) && (nic == rank) != (nic == to) && (rank + to) % 5 == 2
+            }
+            Some(Fault::Late) => to.is_multiple_of(2),
             _ => false,
         };
         let ping = (0..RANKS).map(|to| if to == rank || is_lost(to) { -1 } else { 50 + i64::from(to) * 7 });
@@ -150,7 +158,7 @@ impl Made {
             rs: stages,
             ss: stages,
             s: Some(self.counters[at]),
-            r: Some(Connection { lds: 5, ldr: 5, ..Connection::default() }),
+            r: Some(TcpReading { lds: 5, ldr: 5, ..TcpReading::default() }),
             ping: ping.collect(),
             to: Vec::new(),
         };
@@ -163,7 +171,7 @@ fn between(from: f64, to: f64, fault: Fault) -> impl Fn(f64) -> Option<Fault> {
     move |second| (from..to).contains(&second).then_some(fault)
 }
 
-fn opened_s(one: &Incident) -> f64 {
+fn opened_s(one: &LiveIncident) -> f64 {
     one.opened_ns as f64 / 1e9 - 1.0
 }
 
@@ -175,13 +183,13 @@ fn a_sound_job_has_no_incident() {
 #[test]
 fn each_fault_is_one_incident_that_is_confirmed_and_closed_when_it_is_removed() {
     let cases = [
-        (Fault::Stopped(5), Kind::StoppedProcess, Place::Rank(5), 2.0),
-        (Fault::Silent(3), Kind::SilentLink, Place::Nic(3), 2.0),
-        (Fault::Slow(0), Kind::SlowLink, Place::Nic(0), 3.0),
-        (Fault::Computes(2), Kind::SlowCompute, Place::Rank(2), 3.0),
-        (Fault::Loads(7), Kind::SlowData, Place::Rank(7), 3.0),
-        (Fault::Loses(4, 4), Kind::LossyLink, Place::Nic(4), 3.0),
-        (Fault::Loses(4, 5), Kind::LossyLink, Place::Nic(5), 3.0),
+        (Fault::Stopped(5), LiveKind::StoppedProcess, SuspectPlace::Rank(5), 2.0),
+        (Fault::Silent(3), LiveKind::SilentLink, SuspectPlace::Nic(3), 2.0),
+        (Fault::Slow(0), LiveKind::SlowLink, SuspectPlace::Nic(0), 3.0),
+        (Fault::Computes(2), LiveKind::SlowCompute, SuspectPlace::Rank(2), 3.0),
+        (Fault::Loads(7), LiveKind::SlowData, SuspectPlace::Rank(7), 3.0),
+        (Fault::Loses(4, 4), LiveKind::LossyLink, SuspectPlace::Nic(4), 3.0),
+        (Fault::Loses(4, 5), LiveKind::LossyLink, SuspectPlace::Nic(5), 3.0),
     ];
     for (fault, kind, place, within_s) in cases {
         let incidents = judged(&made(30, between(8.0, 16.0, fault)));
@@ -197,7 +205,9 @@ fn each_fault_is_one_incident_that_is_confirmed_and_closed_when_it_is_removed() 
 
 #[test]
 fn a_fault_that_comes_back_reopens_its_incident() {
-    let twice = |second: f64| [8.0..14.0, 20.0..26.0].iter().any(|when| when.contains(&second)).then_some(Fault::Slow(1));
+    let twice = |second: f64| {
+        [8.0..14.0, 20.0..26.0].iter().any(|when| when.contains(&second)).then_some(Fault::Slow(1))
+    };
     let incidents = judged(&made(27, twice));
     assert_eq!(incidents.len(), 1, "{incidents:#?}");
     assert_eq!(incidents[0].closed_ns, None);
@@ -207,7 +217,7 @@ fn a_fault_that_comes_back_reopens_its_incident() {
 fn a_rank_that_lives_and_does_not_enter_is_named_at_the_hang_limit() {
     let incidents = judged(&made(20, between(8.0, 30.0, Fault::Hung(6))));
     let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
-    assert_eq!((one.kind, one.suspects[0].place), (Kind::Standstill, Place::Rank(6)));
+    assert_eq!((one.kind, one.suspects[0].place), (LiveKind::Standstill, SuspectPlace::Rank(6)));
     assert!((13.0..13.5).contains(&opened_s(one)), "{}", opened_s(one));
 }
 
@@ -215,7 +225,7 @@ fn a_rank_that_lives_and_does_not_enter_is_named_at_the_hang_limit() {
 fn a_starved_observer_accuses_nobody() {
     let incidents = judged(&made(40, between(8.0, 30.0, Fault::Late)));
     let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
-    assert_eq!((one.kind, one.accuses()), (Kind::ObserverStarved, false));
+    assert_eq!((one.kind, one.accuses()), (LiveKind::ObserverStarved, false));
 }
 
 #[test]
@@ -228,8 +238,8 @@ fn an_observer_that_says_it_is_stalled_is_believed() {
     };
     records.extend((2..20).map(told));
     records.sort_by_key(|record| record.time_ns);
-    let kinds: Vec<Kind> = judged(&records).iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [Kind::ObserverStarved]);
+    let kinds: Vec<LiveKind> = judged(&records).iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [LiveKind::ObserverStarved]);
 }
 
 #[test]
@@ -243,11 +253,11 @@ fn a_closed_window_is_no_silent_link() {
     for record in records.iter_mut().filter(|record| record.time_ns > 9_200 * MS && record.rank == 5) {
         if let Body::Heartbeat(heartbeat) = &mut record.body {
             // The timer of a window that the receiver keeps shut doubles, too; nothing is unacknowledged.
-            heartbeat.s = heartbeat.s.map(|connection| Connection { bko: 4, una: 0, ..connection });
+            heartbeat.s = heartbeat.s.map(|connection| TcpReading { bko: 4, una: 0, ..connection });
         }
     }
-    let kinds: Vec<Kind> = judged(&records).iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [Kind::Standstill]);
+    let kinds: Vec<LiveKind> = judged(&records).iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [LiveKind::Standstill]);
 }
 
 #[test]
@@ -260,12 +270,17 @@ fn the_first_to_close_is_named_whatever_order_its_neighbors_report_in() {
         body: Body::Broken(Broken { seq: 80, side: side.into(), peer, errno }),
     };
     // Rank 0 reports its neighbor before that reports its own: clocks of hosts are apart.
-    records.extend([broken(0, 0, "r", 7, 0), broken(7, 3, "r", 6, 0), broken(5, 5, "s", 6, 32), broken(4, 9, "s", 5, 104)]);
+    records.extend([
+        broken(0, 0, "r", 7, 0),
+        broken(7, 3, "r", 6, 0),
+        broken(5, 5, "s", 6, 32),
+        broken(4, 9, "s", 5, 104),
+    ]);
     records.sort_by_key(|record| record.time_ns);
     let incidents = judged(&records);
     let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
-    let named: Vec<Place> = one.suspects.iter().map(|suspect| suspect.place).collect();
-    assert_eq!((one.kind, named), (Kind::KilledProcess, vec![Place::Rank(6)]));
+    let named: Vec<SuspectPlace> = one.suspects.iter().map(|suspect| suspect.place).collect();
+    assert_eq!((one.kind, named), (LiveKind::KilledProcess, vec![SuspectPlace::Rank(6)]));
 }
 
 #[test]
@@ -275,6 +290,6 @@ fn a_killed_process_ends_a_job_whose_others_say_no_more() {
     records.push(Record { rank: 2, time_ns: 9_000 * MS, body: Body::Broken(broken) });
     let incidents = judged(&records);
     assert_eq!(incidents.len(), 1);
-    assert_eq!(incidents[0].kind, Kind::KilledProcess);
+    assert_eq!(incidents[0].kind, LiveKind::KilledProcess);
     assert_eq!(incidents[0].confirmed_ns, None, "one neighbor alone is not sure");
 }

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use railtwin_live::record::{Body, Record};
-use railtwin_live::{Incident, Kind};
+use railtwin_live::{LiveIncident, LiveKind};
 
 use crate::score::{Recording, judged, score};
 
@@ -38,7 +38,7 @@ fn before_the_fault(recording: &Recording) -> Vec<Record> {
     recording.records().into_iter().filter(|record| record.time_ns <= until_ns).collect()
 }
 
-fn accused(incidents: &[Incident]) -> Vec<Kind> {
+fn accused(incidents: &[LiveIncident]) -> Vec<LiveKind> {
     incidents.iter().filter(|one| one.kind.is_of_job()).map(|one| one.kind).collect()
 }
 
@@ -93,7 +93,7 @@ fn other_times_and_numbers_of_ranks_change_nothing_else() {
         let records = Recording::read(&run).records();
         let by_ns = 7_000_000_000_000;
         let (before, after) = (judged(&records), judged(&moved(&records, by_ns, |rank| 1000 - 3 * rank)));
-        let told = |one: &Incident, by_ns: u64, number: &dyn Fn(u32) -> u32| {
+        let told = |one: &LiveIncident, by_ns: u64, number: &dyn Fn(u32) -> u32| {
             let ranks: Vec<u32> = one.suspects.iter().map(|suspect| number(suspect.place.rank())).collect();
             (one.kind, one.opened_ns + by_ns, one.confirmed_ns.map(|ns| ns + by_ns), ranks)
         };

@@ -20,7 +20,9 @@ impl Skipped {
         count: u64,
         first: impl Iterator<Item = (u64, &'static str)>,
     ) -> Self {
-        let error = |(line, problem): (u64, &'static str)| FormatError::new(format, source, problem, "").at_line(line);
+        let error = |(line, problem): (u64, &'static str)| {
+            FormatError::new(format, source, problem, "").at_line(line)
+        };
         Self { count, first: first.take(NAMED_MAX).map(error).collect() }
     }
 

@@ -6,7 +6,7 @@ use railtwin_records::seen::LiveSeen;
 
 use super::pings::Pairs;
 use super::state::{Rank, State};
-use crate::incident::{Kind, Place, Sign, Suspect};
+use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
 
 /// Heartbeats that a rank must miss in a row: a process that waits for a processor misses one or two, and never this many
 /// while the median rank misses none.
@@ -20,7 +20,7 @@ const OTHERS_DEAD: f64 = 0.1;
 /// loses one retransmission by chance, and hardly two on end.
 const BACKED_OFF: u64 = 2;
 
-fn one(place: Place, share: f64) -> Vec<Suspect> {
+fn one(place: SuspectPlace, share: f64) -> Vec<Suspect> {
     vec![Suspect { place, share }]
 }
 
@@ -43,17 +43,18 @@ pub(super) fn killed(state: &State) -> Option<Sign> {
         roots.push(earliest);
     }
     let share = 0.95 / roots.len() as f64;
-    let suspects = roots.iter().map(|rank| Suspect { place: Place::Rank(*rank), share }).collect();
+    let suspects = roots.iter().map(|rank| Suspect { place: SuspectPlace::Rank(*rank), share }).collect();
     let evidence = |rank: &u32| {
         let by: Vec<u32> = found[rank].iter().copied().collect();
         let count = by.len() as f64;
         Evidence::new(LiveSeen::FoundClosed { rank: *rank, by }, count, 0.0)
     };
     let mut evidence: Vec<Evidence> = roots.iter().map(evidence).collect();
-    evidence.extend(roots.iter().filter_map(|rank| process_state(*rank, state.ranks.get(rank)?, &["Z", "X"])));
+    evidence
+        .extend(roots.iter().filter_map(|rank| process_state(*rank, state.ranks.get(rank)?, &["Z", "X"])));
     // What closed does not open again, and two who agree are no chance.
     let is_sure = roots.iter().all(|rank| found[rank].len() >= 2);
-    Some(Sign { kind: Kind::KilledProcess, suspects, edge: None, evidence, is_sure })
+    Some(Sign { kind: LiveKind::KilledProcess, suspects, edge: None, evidence, is_sure })
 }
 
 fn process_state(rank: u32, seen: &Rank, letters: &[&str]) -> Option<Evidence> {
@@ -92,8 +93,8 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
         let share = if told.is_some() { 0.98 } else { 0.9 };
         evidence.extend(told);
         stopped.push(Sign {
-            kind: Kind::StoppedProcess,
-            suspects: one(Place::Rank(rank), share),
+            kind: LiveKind::StoppedProcess,
+            suspects: one(SuspectPlace::Rank(rank), share),
             edge: None,
             evidence,
             is_sure: false,
@@ -101,7 +102,7 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
     }
     let missing = (!missing.is_empty()).then(|| {
         let evidence = missing.into_iter().flat_map(|(_, evidence)| evidence).collect();
-        Sign { kind: Kind::RecordsMissing, suspects: Vec::new(), edge: None, evidence, is_sure: true }
+        Sign { kind: LiveKind::RecordsMissing, suspects: Vec::new(), edge: None, evidence, is_sure: true }
     });
     (stopped, missing.into_iter().collect())
 }
@@ -128,25 +129,33 @@ pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Optio
             Evidence::new(LiveSeen::OtherPingsLost { rank }, others, 0.0),
         ];
         evidence.extend(timers(rank));
-        let suspects = one(Place::Nic(rank), 0.95);
-        return Some(Sign { kind: Kind::SilentLink, suspects, edge: None, evidence, is_sure: false });
+        let suspects = one(SuspectPlace::Nic(rank), 0.95);
+        return Some(Sign { kind: LiveKind::SilentLink, suspects, edge: None, evidence, is_sure: false });
     }
     // Without pings: the NIC that two connections share, else both of one.
-    let doubled: Vec<(u32, u32)> =
-        backed.iter().filter(|(_, _, times)| *times >= BACKED_OFF).map(|(from, to, _)| (*from, *to)).collect();
+    let doubled: Vec<(u32, u32)> = backed
+        .iter()
+        .filter(|(_, _, times)| *times >= BACKED_OFF)
+        .map(|(from, to, _)| (*from, *to))
+        .collect();
     let (from, to) = *doubled.first()?;
-    let shared = [from, to].into_iter().find(|rank| {
-        doubled.iter().filter(|(from, to)| from == rank || to == rank).count() >= 2
-    });
+    let shared = [from, to]
+        .into_iter()
+        .find(|rank| doubled.iter().filter(|(from, to)| from == rank || to == rank).count() >= 2);
     let (suspects, edge) = match shared {
-        Some(rank) => (one(Place::Nic(rank), 0.8), None),
-        None => ([from, to].map(|rank| Suspect { place: Place::Nic(rank), share: 0.45 }).to_vec(), Some((from, to))),
+        Some(rank) => (one(SuspectPlace::Nic(rank), 0.8), None),
+        None => (
+            [from, to].map(|rank| Suspect { place: SuspectPlace::Nic(rank), share: 0.45 }).to_vec(),
+            Some((from, to)),
+        ),
     };
     let evidence = match shared {
         Some(rank) => timers(rank).collect(),
-        None => timers(from).filter(|line| matches!(line.seen, railtwin_records::Seen::Live(_))).take(1).collect(),
+        None => {
+            timers(from).filter(|line| matches!(line.seen, railtwin_records::Seen::Live(_))).take(1).collect()
+        }
     };
-    Some(Sign { kind: Kind::SilentLink, suspects, edge, evidence, is_sure: false })
+    Some(Sign { kind: LiveKind::SilentLink, suspects, edge, evidence, is_sure: false })
 }
 
 /// Connections whose retransmission timer is doubled, with packets unacknowledged: from, to, how often. A window that the

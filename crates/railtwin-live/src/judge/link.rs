@@ -7,7 +7,7 @@ use railtwin_units::robust::median;
 
 use super::pings::quartiles;
 use super::state::State;
-use crate::incident::{Book, Kind, Place, Sign, Suspect};
+use crate::incident::{Book, LiveKind, Sign, Suspect, SuspectPlace};
 
 /// The window over which a rate is taken: some steps, and more than one bucket of the past.
 const WINDOW_NS: u64 = 1_500_000_000;
@@ -61,19 +61,20 @@ pub(super) fn sign(now_ns: u64, state: &State, book: &Book) -> Option<Sign> {
     if let Some((rank, before)) = nic {
         let mut evidence: Vec<Evidence> = [rank, before].into_iter().flat_map(lines).collect();
         evidence.extend(full_queue(now_ns, state, rank, None));
-        return Some(found(vec![Suspect { place: Place::Nic(rank), share: 0.9 }], None, evidence));
+        return Some(found(vec![Suspect { place: SuspectPlace::Nic(rank), share: 0.9 }], None, evidence));
     }
     let (from, carried) = slow.iter().min_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
     let (from, to) = (*from, carried.to);
     // Resending is work, too: a connection that loses packets carries less, and its link is not slow.
-    let is_lossy = book.open().any(|open| open.kind == Kind::LossyLink && open.edge == Some((from, to)));
+    let is_lossy = book.open().any(|open| open.kind == LiveKind::LossyLink && open.edge == Some((from, to)));
     if is_lossy {
         return None;
     }
     let mut evidence: Vec<Evidence> = lines(from).into();
     let queues = [(from, to), (to, from)].map(|(rank, beside)| full_queue(now_ns, state, rank, Some(beside)));
     if queues.iter().all(Option::is_none)
-        && !(are_longer(ALONE_OPERATIONS) && slow_connections(now_ns, 2 * WINDOW_NS, state).contains_key(&from))
+        && !(are_longer(ALONE_OPERATIONS)
+            && slow_connections(now_ns, 2 * WINDOW_NS, state).contains_key(&from))
     {
         return None;
     }
@@ -85,12 +86,13 @@ pub(super) fn sign(now_ns: u64, state: &State, book: &Book) -> Option<Sign> {
     evidence.extend(queues.into_iter().flatten());
     let mut suspects: [(u32, f64); 2] = [(from, shares[0]), (to, shares[1])];
     suspects.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let suspects = suspects.into_iter().map(|(rank, share)| Suspect { place: Place::Nic(rank), share });
+    let suspects =
+        suspects.into_iter().map(|(rank, share)| Suspect { place: SuspectPlace::Nic(rank), share });
     Some(found(suspects.collect(), Some((from, to)), evidence))
 }
 
 fn found(suspects: Vec<Suspect>, edge: Option<(u32, u32)>, evidence: Vec<Evidence>) -> Sign {
-    Sign { kind: Kind::SlowLink, suspects, edge, evidence, is_sure: false }
+    Sign { kind: LiveKind::SlowLink, suspects, edge, evidence, is_sure: false }
 }
 
 /// Connections that are slow, by the rank that sends.
@@ -102,9 +104,12 @@ fn slow_connections(now_ns: u64, window_ns: u64, state: &State) -> BTreeMap<u32,
     let mut slow = BTreeMap::new();
     for (rank, (rate, busy_us)) in &rates {
         let Some(to) = state.ranks[rank].successor else { continue };
-        let Some(past) = state.ranks[rank].past_rate().filter(|_| state.ranks[rank].carries()) else { continue };
+        let Some(past) = state.ranks[rank].past_rate().filter(|_| state.ranks[rank].carries()) else {
+            continue;
+        };
         // The NIC at the other end slows its own connection, too, and that at this end the one before.
-        let is_near = |other: u32| other == *rank || other == to || state.ranks[&other].successor == Some(*rank);
+        let is_near =
+            |other: u32| other == *rank || other == to || state.ranks[&other].successor == Some(*rank);
         let mut others: Vec<f64> =
             rates.iter().filter(|(other, _)| !is_near(**other)).map(|(_, rate)| rate.0).collect();
         if others.len() < OTHERS {

@@ -4,7 +4,7 @@ use railtwin_records::seen::LiveSeen;
 use railtwin_units::robust::median;
 
 use super::state::{Rank, State};
-use crate::incident::{Kind, Place, Sign, Suspect};
+use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
 
 /// The window in which heartbeats with a loss are counted, in heartbeats: 3 s of the common 200 ms.
 const WINDOW_BEATS: u64 = 15;
@@ -53,11 +53,11 @@ pub(super) fn sign(now_ns: u64, interval_ns: u64, state: &State) -> Option<Sign>
     let mut suspects: Vec<Suspect> = [from, to]
         .into_iter()
         .zip(shares)
-        .map(|(rank, share)| Suspect { place: Place::Nic(rank), share })
+        .map(|(rank, share)| Suspect { place: SuspectPlace::Nic(rank), share })
         .filter(|suspect| suspect.share >= NO_SUSPECT)
         .collect();
     suspects.sort_by(|a, b| b.share.total_cmp(&a.share));
-    Some(Sign { kind: Kind::LossyLink, suspects, edge: Some((from, to)), evidence, is_sure: false })
+    Some(Sign { kind: LiveKind::LossyLink, suspects, edge: Some((from, to)), evidence, is_sure: false })
 }
 
 /// The share of packets that were resent for good, over all heartbeats that are kept.

@@ -9,7 +9,7 @@ mod slow_rank;
 mod standstill;
 mod state;
 
-use crate::incident::{Book, Incident, Kind};
+use crate::incident::{Book, LiveIncident, LiveKind};
 use crate::record::Record;
 use observer::Watch;
 use state::State;
@@ -30,17 +30,17 @@ impl Default for JudgeSettings {
 
 /// Follows the records of a job and keeps its incidents.
 ///
-/// Records come in the order of time, as far as clocks of hosts agree; [`Judge::advance`] says that time has passed, and is
+/// Records come in the order of time, as far as clocks of hosts agree; [`LiveJudge::advance`] says that time has passed, and is
 /// where everything is judged. Times of calls and records alone decide, so that the same records give the same incidents.
 #[derive(Clone, Default, Debug)]
-pub struct Judge {
+pub struct LiveJudge {
     settings: JudgeSettings,
     state: State,
     watch: Watch,
     book: Book,
 }
 
-impl Judge {
+impl LiveJudge {
     /// A judge that has seen nothing.
     pub fn new(settings: JudgeSettings) -> Self {
         Self { settings, ..Self::default() }
@@ -68,7 +68,7 @@ impl Judge {
     }
 
     /// All incidents in the order in which they were opened.
-    pub fn incidents(&self) -> &[Incident] {
+    pub fn incidents(&self) -> &[LiveIncident] {
         &self.book.incidents
     }
 
@@ -90,7 +90,7 @@ impl Judge {
             let slow = link::sign(now_ns, state, &self.book);
             let lossy = lossy::sign(now_ns, interval_ns, state);
             // A full queue drops packets: the slow link is the cause.
-            let follows = slow.is_some() || self.book.open().any(|open| open.kind == Kind::SlowLink);
+            let follows = slow.is_some() || self.book.open().any(|open| open.kind == LiveKind::SlowLink);
             signs.extend(slow);
             signs.extend(lossy.filter(|_| !follows));
         }

@@ -3,7 +3,7 @@ use railtwin_records::Evidence;
 use railtwin_records::seen::LiveSeen;
 
 use super::state::State;
-use crate::incident::{Kind, Sign};
+use crate::incident::{LiveKind, Sign};
 
 /// The window in which gaps between heartbeats are looked at: ten of the common 200 ms.
 const WINDOW_NS: u64 = 2_000_000_000;
@@ -50,9 +50,16 @@ impl Watch {
             interval_ns as f64 / 1e9,
         )];
         evidence.extend(
-            stalled.map(|(rank, stall)| Evidence::new(LiveSeen::ObserverStalled { rank }, stall / 100.0, 0.0)),
+            stalled
+                .map(|(rank, stall)| Evidence::new(LiveSeen::ObserverStalled { rank }, stall / 100.0, 0.0)),
         );
-        Some(Sign { kind: Kind::ObserverStarved, suspects: Vec::new(), edge: None, evidence, is_sure: true })
+        Some(Sign {
+            kind: LiveKind::ObserverStarved,
+            suspects: Vec::new(),
+            edge: None,
+            evidence,
+            is_sure: true,
+        })
     }
 }
 

@@ -42,7 +42,8 @@ impl Pairs {
         let is_with = |pair: &(u32, u32)| pair.0 == rank || pair.1 == rank;
         let share = |with: bool| {
             let of = self.dead.iter().filter(|(pair, _)| is_with(pair) == with);
-            let (count, dead) = of.fold((0_u32, 0_u32), |(count, dead), (_, is)| (count + 1, dead + u32::from(*is)));
+            let (count, dead) =
+                of.fold((0_u32, 0_u32), |(count, dead), (_, is)| (count + 1, dead + u32::from(*is)));
             (count > 0).then(|| f64::from(dead) / f64::from(count))
         };
         let others: BTreeSet<u32> =

@@ -5,7 +5,7 @@ use railtwin_records::seen::{LivePhase, LiveSeen};
 use railtwin_units::robust::{median, spread};
 
 use super::state::{Rank, State, StepSeen};
-use crate::incident::{Kind, Place, Sign, Suspect};
+use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
 
 /// Steps on end that must be long, and by which share of a step: three by a tenth, twice the share from which slowness
 /// matters; or eight by that share. A step is long by chance where the machine is busy, and three are so by less; and who
@@ -17,7 +17,10 @@ const PEERS: usize = 2;
 /// Ranks that are slow now.
 pub(super) fn signs(state: &State) -> Vec<Sign> {
     let settings = Settings::default();
-    [LivePhase::Compute, LivePhase::Data].into_iter().filter_map(|phase| sign(state, phase, &settings)).collect()
+    [LivePhase::Compute, LivePhase::Data]
+        .into_iter()
+        .filter_map(|phase| sign(state, phase, &settings))
+        .collect()
 }
 
 const fn of_phase(step: &StepSeen, phase: LivePhase) -> u64 {
@@ -43,20 +46,21 @@ fn sign(state: &State, phase: LivePhase, settings: &Settings) -> Option<Sign> {
             return None;
         }
         let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
-        let (rank, own) = all.iter().map(|(rank, of)| (*rank, least(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (rank, own) =
+            all.iter().map(|(rank, of)| (*rank, least(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
         let mut others: Vec<f64> =
             all.iter().filter(|(other, _)| *other != rank).flat_map(|(_, of)| of.iter().copied()).collect();
         let (usual, deviation) = spread(&mut others)?;
         let beyond = (settings.deviations * deviation).max(times * settings.slow_share * step_us(state)?);
         (own - usual > beyond).then(|| {
             let kind = match phase {
-                LivePhase::Data => Kind::SlowData,
-                LivePhase::Compute => Kind::SlowCompute,
+                LivePhase::Data => LiveKind::SlowData,
+                LivePhase::Compute => LiveKind::SlowCompute,
             };
             let line = LiveSeen::PhaseLonger { rank, phase, steps: count };
             Sign {
                 kind,
-                suspects: vec![Suspect { place: Place::Rank(rank), share: 0.9 }],
+                suspects: vec![Suspect { place: SuspectPlace::Rank(rank), share: 0.9 }],
                 edge: None,
                 evidence: vec![Evidence::new(line, own / 1e3, usual / 1e3)],
                 is_sure: false,

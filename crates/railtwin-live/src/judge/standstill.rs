@@ -3,7 +3,7 @@ use railtwin_records::Evidence;
 use railtwin_records::seen::LiveSeen;
 
 use super::state::{Rank, State};
-use crate::incident::{Kind, Place, Sign, Suspect};
+use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
 
 /// Most suspects: where more are behind it is none of them.
 const SUSPECTS: usize = 8;
@@ -14,10 +14,11 @@ pub(super) fn sign(now_ns: u64, hang_ns: u64, state: &State) -> Option<Sign> {
     if still_ns < hang_ns || !state.living().any(|(_, rank)| rank.entered > 0) {
         return None;
     }
-    let mut evidence = vec![Evidence::new(LiveSeen::StoodStill {}, still_ns as f64 / 1e9, hang_ns as f64 / 1e9)];
+    let mut evidence =
+        vec![Evidence::new(LiveSeen::StoodStill {}, still_ns as f64 / 1e9, hang_ns as f64 / 1e9)];
     let (suspects, edge, lines) = roots(state);
     evidence.extend(lines);
-    Some(Sign { kind: Kind::Standstill, suspects, edge, evidence, is_sure: true })
+    Some(Sign { kind: LiveKind::Standstill, suspects, edge, evidence, is_sure: true })
 }
 
 type Roots = (Vec<Suspect>, Option<(u32, u32)>, Vec<Evidence>);
@@ -31,10 +32,12 @@ fn roots(state: &State) -> Roots {
     let behind: Vec<u32> = state.living().filter(|(_, rank)| is_behind(rank)).map(|(at, _)| at).collect();
     if !behind.is_empty() && behind.len() <= SUSPECTS && behind.len() < state.ranks.len() {
         let share = 0.8 / behind.len() as f64;
-        let suspects = behind.iter().map(|rank| Suspect { place: Place::Rank(*rank), share }).collect();
+        let suspects =
+            behind.iter().map(|rank| Suspect { place: SuspectPlace::Rank(*rank), share }).collect();
         let entered = state.ranks.values().filter(|rank| rank.entered == newest).count() as f64;
         let operation = newest.saturating_sub(1);
-        let lines = behind.iter().map(|&rank| Evidence::new(LiveSeen::NotEntered { rank, operation }, entered, 0.0));
+        let lines =
+            behind.iter().map(|&rank| Evidence::new(LiveSeen::NotEntered { rank, operation }, entered, 0.0));
         return (suspects, None, lines.collect());
     }
     let held = |(from, rank): (u32, &Rank)| {
@@ -45,10 +48,11 @@ fn roots(state: &State) -> Roots {
         (is_one && between > 0).then_some((between, from, to, sent.operation))
     };
     // A stage that is on its way is common; the connection that holds most holds up the others.
-    let Some((between, from, to, operation)) = state.living().filter_map(held).max_by_key(|held| held.0) else {
+    let Some((between, from, to, operation)) = state.living().filter_map(held).max_by_key(|held| held.0)
+    else {
         return Roots::default();
     };
-    let suspects = [from, to].map(|rank| Suspect { place: Place::Nic(rank), share: 0.4 }).to_vec();
+    let suspects = [from, to].map(|rank| Suspect { place: SuspectPlace::Nic(rank), share: 0.4 }).to_vec();
     let line = LiveSeen::SentNotReceived { from, to, operation };
     (suspects, Some((from, to)), vec![Evidence::new(line, between as f64, 0.0)])
 }

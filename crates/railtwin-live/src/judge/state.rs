@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::operations::Operations;
-use crate::record::{Body, Broken, Connection, Heartbeat, Record};
+use crate::record::{Body, Broken, Heartbeat, Record, TcpReading};
 
 /// Heartbeats, steps and losses are kept for this long: the longest window that a judge looks at, in which lost pings
 /// tell the two NICs of a lossy connection apart.
@@ -29,7 +29,7 @@ pub(crate) struct Beat {
     pub(crate) operation: u64,
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    pub(crate) send: Option<Connection>,
+    pub(crate) send: Option<TcpReading>,
 }
 
 /// Round trips of one heartbeat.
@@ -76,7 +76,7 @@ pub(crate) struct Rank {
     pub(crate) stall: Option<(u64, f64)>,
     /// Rates of the past, bytes per us of time in which something waited to be sent.
     past: VecDeque<f64>,
-    bucket: Option<(u64, Connection)>,
+    bucket: Option<(u64, TcpReading)>,
     /// Retransmissions at the heartbeat before, and the most of them that were not undone.
     resent_before: Option<(u64, u64)>,
 }
@@ -119,7 +119,8 @@ impl Rank {
 
     /// The usual rate of its past, bytes per us; none before there is one.
     pub(crate) fn past_rate(&self) -> Option<f64> {
-        let mut known: Vec<f64> = self.past.iter().take(self.past.len().saturating_sub(FRESH)).copied().collect();
+        let mut known: Vec<f64> =
+            self.past.iter().take(self.past.len().saturating_sub(FRESH)).copied().collect();
         railtwin_units::robust::median(&mut known)
     }
 
@@ -191,7 +192,7 @@ impl Rank {
 
     /// Counts what was resent up to the heartbeat before and not undone by a DSACK up to now: veth pairs and switches
     /// reorder packets, which TCP resends and the receiver tells a round trip later that it had them.
-    fn count_resent(&mut self, time_ns: u64, connection: &Connection) {
+    fn count_resent(&mut self, time_ns: u64, connection: &TcpReading) {
         let Some((resent, most)) = self.resent_before else {
             self.resent_before = Some((connection.rtx, connection.rtx.saturating_sub(connection.dsk)));
             return;
@@ -203,7 +204,7 @@ impl Rank {
         self.resent_before = Some((connection.rtx, stays.max(most)));
     }
 
-    fn learn(&mut self, time_ns: u64, connection: &Connection) {
+    fn learn(&mut self, time_ns: u64, connection: &TcpReading) {
         let Some((from_ns, first)) = self.bucket else {
             self.bucket = Some((time_ns, *connection));
             return;
@@ -226,7 +227,7 @@ impl Rank {
 
 /// Time in which something waited to be sent or acknowledged, and not for the receiver's window, us. A receiver that does
 /// not read is no slow link.
-fn busy_us(connection: &Connection) -> u64 {
+fn busy_us(connection: &TcpReading) -> u64 {
     connection.busy.saturating_sub(connection.rwl)
 }
 
@@ -286,7 +287,8 @@ impl State {
             Body::Heartbeat(heartbeat) => {
                 let has_moved = rank.take_heartbeat(record.rank, time_ns, heartbeat, learns);
                 // Stages were sent and received some time before the heartbeat that tells it.
-                let since = [heartbeat.s.map(|s| s.lds), heartbeat.r.map(|r| r.ldr)].into_iter().flatten().min();
+                let since =
+                    [heartbeat.s.map(|s| s.lds), heartbeat.r.map(|r| r.ldr)].into_iter().flatten().min();
                 let before_ns = since.unwrap_or(0).saturating_mul(1_000_000);
                 moved_ns = has_moved.then(|| time_ns.saturating_sub(before_ns));
             }
@@ -332,7 +334,10 @@ impl State {
 
     /// Ranks that live as far as they tell: with a heartbeat, and without an error at a connection.
     pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &Rank)> {
-        self.ranks.iter().filter(|(_, rank)| !rank.beats.is_empty() && !rank.is_ending()).map(|(at, rank)| (*at, rank))
+        self.ranks
+            .iter()
+            .filter(|(_, rank)| !rank.beats.is_empty() && !rank.is_ending())
+            .map(|(at, rank)| (*at, rank))
     }
 
     /// How long operations take.

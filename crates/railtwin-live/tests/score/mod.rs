@@ -4,7 +4,7 @@ use std::path::Path;
 
 use railtwin_live::reader::{RankFile, merged, rank_of_name, read};
 use railtwin_live::record::Record;
-use railtwin_live::{Incident, JudgeSettings, Kind, Place, replay};
+use railtwin_live::{JudgeSettings, LiveIncident, LiveKind, SuspectPlace, replay};
 use serde_json::Value;
 
 /// The hang limit of the score, ns.
@@ -62,7 +62,7 @@ impl Recording {
 
 /// What a fault must be called, within how many seconds of it, and whether both NICs of the connection are an answer.
 struct Wanted {
-    kind: Kind,
+    kind: LiveKind,
     open_s: f64,
     named_s: f64,
     both: bool,
@@ -71,14 +71,14 @@ struct Wanted {
 fn wanted(fault: &str) -> Wanted {
     let of = |kind, open_s, named_s, both| Wanted { kind, open_s, named_s, both };
     match fault {
-        "kill" => of(Kind::KilledProcess, 2.0, 2.0, false),
-        "stop" => of(Kind::StoppedProcess, 2.0, 2.0, false),
-        "silent1" | "silent2" => of(Kind::SilentLink, 2.0, 2.0, false),
-        "slowcomp" => of(Kind::SlowCompute, 3.0, 3.0, false),
-        "slowdata" => of(Kind::SlowData, 3.0, 3.0, false),
-        "thr_up" | "thr_down" => of(Kind::SlowLink, 3.0, 3.0, false),
-        "drop2" => of(Kind::LossyLink, 3.0, 10.0, false),
-        _ => of(Kind::LossyLink, 3.0, 10.0, true),
+        "kill" => of(LiveKind::KilledProcess, 2.0, 2.0, false),
+        "stop" => of(LiveKind::StoppedProcess, 2.0, 2.0, false),
+        "silent1" | "silent2" => of(LiveKind::SilentLink, 2.0, 2.0, false),
+        "slowcomp" => of(LiveKind::SlowCompute, 3.0, 3.0, false),
+        "slowdata" => of(LiveKind::SlowData, 3.0, 3.0, false),
+        "thr_up" | "thr_down" => of(LiveKind::SlowLink, 3.0, 3.0, false),
+        "drop2" => of(LiveKind::LossyLink, 3.0, 10.0, false),
+        _ => of(LiveKind::LossyLink, 3.0, 10.0, true),
     }
 }
 
@@ -108,15 +108,15 @@ impl fmt::Display for Scored {
 }
 
 /// Judges records with the hang limit of the score.
-pub fn judged(records: &[Record]) -> Vec<Incident> {
+pub fn judged(records: &[Record]) -> Vec<LiveIncident> {
     replay::incidents(records, JudgeSettings { hang_ns: HANG_NS })
 }
 
-fn named(incident: &Incident) -> String {
+fn named(incident: &LiveIncident) -> String {
     let suspects: Vec<String> = (incident.suspects.iter())
         .map(|suspect| match suspect.place {
-            Place::Rank(rank) => format!("rank {rank} {:.2}", suspect.share),
-            Place::Nic(rank) => format!("nic {rank} {:.2}", suspect.share),
+            SuspectPlace::Rank(rank) => format!("rank {rank} {:.2}", suspect.share),
+            SuspectPlace::Nic(rank) => format!("nic {rank} {:.2}", suspect.share),
         })
         .collect();
     format!("{} {}", incident.kind.name(), suspects.join(", "))
@@ -131,8 +131,10 @@ pub fn score(recording: &Recording) -> Scored {
         scored.fault = "none".into();
         let names: Vec<String> = incidents.iter().map(named).collect();
         scored.named = names.join("; ");
-        scored.wrong.extend(incidents.iter().filter(|one| one.accuses()).map(|one| format!("accused: {}", named(one))));
-        let starved = incidents.iter().any(|one| one.kind == Kind::ObserverStarved);
+        scored.wrong.extend(
+            incidents.iter().filter(|one| one.accuses()).map(|one| format!("accused: {}", named(one))),
+        );
+        let starved = incidents.iter().any(|one| one.kind == LiveKind::ObserverStarved);
         if starved != recording.is_starved {
             scored.wrong.push(format!("starved: {starved}"));
         }
@@ -160,7 +162,8 @@ pub fn score(recording: &Recording) -> Scored {
     let answer = judged(&by_then).into_iter().find(|one| one.id == mine.id);
     for (when, incident) in [("in time", answer.as_ref()), ("at the end", Some(mine))] {
         let first = incident.and_then(|one| one.suspects.first()).map(|suspect| suspect.place.rank());
-        let of_edge = incident.and_then(|one| one.edge).is_some_and(|(from, to)| [from, to].contains(&truth.rank));
+        let of_edge =
+            incident.and_then(|one| one.edge).is_some_and(|(from, to)| [from, to].contains(&truth.rank));
         if first != Some(truth.rank) && !(wanted.both && of_edge) {
             scored.wrong.push(format!("{when} named {first:?}, not {}", truth.rank));
         }

@@ -10,6 +10,7 @@ mod device_states;
 mod device_tables;
 mod hccl;
 mod kernel_devices;
+mod live;
 mod losses;
 mod network;
 mod ports;
@@ -112,7 +113,7 @@ pub const JUDGES: [Judge; 35] = [
     of_job("clocks", clocks::judge),
     of_files("device-tables", device_tables::judge),
     Judge { name: "wiring", scope: Scope::Job, names: NamesOf::Neighbors, judge: wiring },
-    of_files("live", |rows| rows.live.judgement()),
+    of_files("live", live::judge),
     of_job("dumps", dumps),
     of_job("watchdog", watchdog),
     of_job("streams", |rows| streams::judge(rows)),
