@@ -1,7 +1,7 @@
 //! Files of records: lines to records, with what was skipped; and the records of several files in the order of time.
 use std::collections::BTreeMap;
 
-use crate::record::{Body, Damage, Header, Line, Record, VERSION, line};
+use crate::record::{Body, Damage, Line, Record, VERSION, line};
 
 /// Damaged lines of a file that are named; all are counted.
 const NAMED: usize = 3;
@@ -11,13 +11,13 @@ const LOOKED_AT: usize = 4;
 /// Bytes of the beginning that are looked at: other formats are one line of hundreds of megabytes.
 const HEAD: usize = 64 << 10;
 
-/// A file of records of one rank, read.
+/// Records of a file, of one rank as a rule.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RankFile {
     /// Its records in their order.
     pub records: Vec<Record>,
-    /// Its header, where it has one; else the default.
-    pub header: Header,
+    /// Newest schema version that its headers tell.
+    pub newest: Option<u64>,
     /// Lines of kinds that this version does not know.
     pub unknown: u64,
     /// Lines that are no records.
@@ -29,7 +29,7 @@ pub struct RankFile {
 impl RankFile {
     /// Whether a later version of the schema wrote it; what this reader does not know of it is skipped.
     pub fn is_newer(&self) -> bool {
-        self.header.v.is_some_and(|version| version > VERSION)
+        self.newest.is_some_and(|version| version > VERSION)
     }
 }
 
@@ -49,37 +49,54 @@ pub fn rank_of_name(name: &str) -> Option<u32> {
     stem.get(begin..end)?.parse().ok()
 }
 
-/// Reads a file. `rank` is the one that its name tells; a header wins over it.
+/// Reads a file of lines. `rank` is the one that its name tells; a header wins over it.
 pub fn read(bytes: &[u8], rank: Option<u32>) -> RankFile {
+    read_rows(bytes.split(|byte| *byte == b'\n').map(|text| (None, text)), rank)
+}
+
+/// Reads records that stand one by one, such as rows of a table, each with its rank where the row tells one; else as
+/// [`read`] does.
+pub fn read_rows<'a>(rows: impl Iterator<Item = (Option<u32>, &'a [u8])>, rank: Option<u32>) -> RankFile {
     let mut file = RankFile::default();
-    let mut rank = rank;
-    let mut clock = (0_i64, 0_i64, 0_u64);
-    for (at, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    let mut of_file = rank;
+    let mut clocks: BTreeMap<Option<u32>, ToldClock> = BTreeMap::new();
+    for (at, (of_row, text)) in rows.enumerate() {
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match line(text) {
-            Ok(Line::Known(time_ns, Body::Header(header))) => {
-                rank = header.rank.or(rank);
-                if let Some(rank) = rank {
-                    file.records.push(Record { rank, time_ns, body: Body::Header(header.clone()) });
-                }
-                file.header = header;
+        let (time_ns, body) = match line(text) {
+            Ok(Line::Known(time_ns, body)) => (time_ns, body),
+            Ok(Line::Unknown) => {
+                file.unknown += 1;
+                continue;
             }
-            Ok(Line::Known(time_ns, Body::Clock(told))) => clock = (told.offset_ns, told.drift_ppb, time_ns),
-            Ok(Line::Known(time_ns, body)) => match rank {
-                Some(rank) => file.records.push(Record { rank, time_ns: corrected(time_ns, clock), body }),
-                None => file.damage(at, Damage::NoRank),
-            },
-            Ok(Line::Unknown) => file.unknown += 1,
-            Err(damage) => file.damage(at, damage),
+            Err(damage) => {
+                file.damage(at, damage);
+                continue;
+            }
+        };
+        if let Body::Header(header) = &body {
+            file.newest = file.newest.max(header.v);
+            of_file = header.rank.or(of_file);
+        }
+        let rank = of_row.or(of_file);
+        if let Body::Clock(clock) = &body {
+            clocks.insert(rank, (clock.offset_ns, clock.drift_ppb, time_ns));
+        }
+        let clock = clocks.get(&rank).copied().unwrap_or_default();
+        match rank {
+            Some(rank) => file.records.push(Record { rank, time_ns: corrected(time_ns, clock), body }),
+            None => file.damage(at, Damage::NoRank),
         }
     }
     file
 }
 
-/// A time of the host on the reference clock; `clock` is the offset, its drift, and when it was told.
-fn corrected(time_ns: u64, (offset_ns, drift_ppb, told_ns): (i64, i64, u64)) -> u64 {
+/// What was told of a clock: its offset, ns, its drift, ns each second, and when.
+type ToldClock = (i64, i64, u64);
+
+/// A time of the host on the reference clock.
+fn corrected(time_ns: u64, (offset_ns, drift_ppb, told_ns): ToldClock) -> u64 {
     let since = i128::from(time_ns) - i128::from(told_ns);
     let offset = i128::from(offset_ns) + i128::from(drift_ppb) * since / 1_000_000_000;
     u64::try_from((i128::from(time_ns) - offset).max(0)).unwrap_or(u64::MAX)
@@ -129,6 +146,17 @@ mod tests {
         assert_eq!(file.first_damaged, [(3, Damage::NoObject)]);
         let last = file.records.last().expect("a record was read");
         assert_eq!((last.rank, last.time_ns), (4, 1500));
+    }
+
+    #[test]
+    fn rows_tell_their_ranks() {
+        let rows = [
+            (Some(3), &b"{\"k\":\"ck\",\"t\":0,\"offset_ns\":7}"[..]),
+            (Some(4), b"{\"k\":\"en\",\"t\":9,\"seq\":1}"),
+        ];
+        let file = read_rows(rows.into_iter(), None);
+        let told: Vec<(u32, u64)> = file.records.iter().map(|record| (record.rank, record.time_ns)).collect();
+        assert_eq!(told, [(3, 0), (4, 9)], "the clock of a rank is not that of another");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use railtwin_live::reader::{self, RankFile};
 use railtwin_store::{input, parquet_foreign};
 
 use crate::error::Error;
+use crate::live;
 
 /// Files that are read and decoded side by side: so many, and so many bytes as they lie there, at most; a larger one alone.
 const BATCH_FILES: usize = 256;
@@ -104,6 +105,10 @@ impl Loaded {
             let bytes = std::mem::take(&mut self.bytes);
             let table = parquet_foreign::decode_foreign(Path::new(&self.name), bytes)
                 .map_err(|error| (error.into(), true, None))?;
+            if let Some(records) = live::records_of(&self.name, &table) {
+                self.format = Some(Format::LiveRecords);
+                return Ok((self, Decoded::Live(Box::new(records))));
+            }
             let trace = megatron_trace(&self.name, job, &table).map_err(|error| {
                 // Tables of others, ours among them, are no traces.
                 let is_trace = error.refusal != Refusal::Foreign;

@@ -2,9 +2,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_formats::telemetry::{FileNotes, Format, Note, Skipped};
-use railtwin_live::reader::{RankFile, merged};
+use railtwin_live::reader::{RankFile, merged, rank_of_name, read_rows};
+use railtwin_live::record::{Body, Record};
 use railtwin_live::{JudgeSettings, LiveIncident, SuspectPlace, replay};
-use railtwin_records::Component;
+use railtwin_records::{ColumnData, Component, Table};
 use railtwin_units::SimTime;
 
 /// What live records say.
@@ -23,11 +24,25 @@ pub struct LiveAnswer {
     nics: BTreeMap<u32, String>,
 }
 
+/// Live records in a table: text in its column `record`, a JSON object each row, and their ranks in `rank`, where it has that
+/// column. None for another table.
+pub(crate) fn records_of(source: &str, table: &Table) -> Option<RankFile> {
+    let ColumnData::Text { dictionary, codes } = table.column("record")? else { return None };
+    let rank = |row: usize| match table.column("rank") {
+        Some(ColumnData::U64(ranks)) => u32::try_from(*ranks.get(row)?).ok(),
+        Some(ColumnData::U32(ranks)) => ranks.get(row).copied(),
+        _ => None,
+    };
+    let text = |code: u32| dictionary.get(code as usize).map_or(&b""[..], |text| text.as_bytes());
+    let rows = codes.iter().enumerate().map(|(row, code)| (rank(row), text(*code)));
+    Some(read_rows(rows, rank_of_name(source)))
+}
+
 /// What is told of a file.
 pub(crate) fn notes_of(source: &str, file: &RankFile) -> FileNotes {
     let mut notes = Vec::new();
     if file.is_newer() {
-        let version = file.header.v.unwrap_or_default();
+        let version = file.newest.unwrap_or_default();
         notes.push(Note::Text(format!(
             "is of schema version {version}, which is newer than this reader: what it does not know is skipped"
         )));
@@ -48,12 +63,14 @@ pub(crate) fn notes_of(source: &str, file: &RankFile) -> FileNotes {
 impl LiveAnswer {
     /// Judges all files together. A job that does not move for `hang` hangs.
     pub(crate) fn of(files: Vec<RankFile>, hang: SimTime, job: &str) -> Self {
-        let nic = |file: &RankFile| {
-            let name = format!("{}/{}", file.header.host.as_ref()?, file.header.nic.as_ref()?);
-            Some((file.records.first()?.rank, name))
-        };
-        let nics = files.iter().filter_map(nic).collect();
         let records = merged(files);
+        let nic = |record: &Record| match &record.body {
+            Body::Header(header) => {
+                Some((record.rank, format!("{}/{}", header.host.as_ref()?, header.nic.as_ref()?)))
+            }
+            _ => None,
+        };
+        let nics = records.iter().filter_map(nic).collect();
         let ranks: BTreeSet<u32> = records.iter().map(|record| record.rank).collect();
         Self {
             incidents: replay::incidents(&records, JudgeSettings { hang_ns: hang.ps() / 1_000 }),
