@@ -9,18 +9,37 @@ const DEAD: usize = 2;
 /// A ping that is older, in heartbeats, says nothing of now.
 const OLD_BEATS: u64 = 4;
 
+/// Pairs of ranks of which newest pings are told, and dead ones.
+#[derive(Clone, Copy, Default, Debug)]
+struct Counted {
+    pairs: u32,
+    dead: u32,
+}
+
+impl Counted {
+    fn add(&mut self, is_dead: bool) {
+        self.pairs += 1;
+        self.dead += u32::from(is_dead);
+    }
+
+    fn share(self) -> Option<f64> {
+        (self.pairs > 0).then(|| f64::from(self.dead) / f64::from(self.pairs))
+    }
+}
+
 /// Pairs of ranks, dead or alive.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Pairs {
-    /// By from and to, whether the newest pings of the pair are all lost.
-    dead: BTreeMap<(u32, u32), bool>,
+    all: Counted,
+    /// By rank: the pairs that it is in, and with whom.
+    with: BTreeMap<u32, (Counted, BTreeSet<u32>)>,
 }
 
 impl Pairs {
     /// Pairs of the newest heartbeats of all ranks.
     pub(super) fn now(now_ns: u64, interval_ns: u64, state: &State) -> Self {
         let from_ns = now_ns.saturating_sub(OLD_BEATS * interval_ns);
-        let mut dead = BTreeMap::new();
+        let mut found = Self::default();
         for (from, rank) in state.living() {
             let mut newest: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
             for pings in rank.pings.iter().rev().filter(|pings| pings.time_ns >= from_ns) {
@@ -31,26 +50,25 @@ impl Pairs {
                     }
                 }
             }
-            let told = newest.into_iter().filter(|(_, (count, _))| *count == DEAD);
-            dead.extend(told.map(|(to, (_, is_dead))| ((from, to), is_dead)));
+            for (to, (_, is_dead)) in newest.into_iter().filter(|(_, (count, _))| *count == DEAD) {
+                found.all.add(is_dead);
+                for (rank, other) in [(from, to), (to, from)] {
+                    let with = found.with.entry(rank).or_default();
+                    with.0.add(is_dead);
+                    with.1.insert(other);
+                }
+            }
         }
-        Self { dead }
+        found
     }
 
-    /// Shares of dead pairs: of those with a rank, in which at least two other ranks are, and of the others.
+    /// Shares of dead pairs: of those with a rank, and of the others. None for a rank with fewer than two others, as the
+    /// only one may be the dead one.
     pub(super) fn shares(&self, rank: u32) -> Option<(f64, f64)> {
-        let is_with = |pair: &(u32, u32)| pair.0 == rank || pair.1 == rank;
-        let share = |with: bool| {
-            let of = self.dead.iter().filter(|(pair, _)| is_with(pair) == with);
-            let (count, dead) =
-                of.fold((0_u32, 0_u32), |(count, dead), (_, is)| (count + 1, dead + u32::from(*is)));
-            (count > 0).then(|| f64::from(dead) / f64::from(count))
-        };
-        let others: BTreeSet<u32> =
-            self.dead.keys().filter(|pair| is_with(pair)).flat_map(|pair| [pair.0, pair.1]).collect();
-        // With the rank itself three: its only other rank may be the dead one.
-        (others.len() >= 3).then_some(())?;
-        Some((share(true)?, share(false)?))
+        let (own, others) =
+            self.with.get(&rank).filter(|with| with.1.len() >= 2).map(|with| (with.0, self.all))?;
+        let others = Counted { pairs: others.pairs - own.pairs, dead: others.dead - own.dead };
+        Some((own.share()?, others.share()?))
     }
 }
 
