@@ -1,7 +1,7 @@
 //! Judges every recording below a folder and prints what was seen beside the truth:
 //! `cargo run -p railtwin-live --example recordings DIR`.
 #![allow(clippy::disallowed_methods, reason = "recordings lie in files")]
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[path = "../tests/score/mod.rs"]
@@ -22,10 +22,10 @@ fn main() -> ExitCode {
     let mut wrong = 0;
     println!("{:<16} {:<9} {:>8} {:>9}  {:<44} verdict", "run", "fault", "opened s", "confirm s", "named");
     for run in &runs {
-        let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let scored = score::score(&score::Recording::read(Path::new(run)));
+        let recording = score::Recording::read(run);
+        let scored = score::score(&recording);
         wrong += usize::from(!scored.is_right());
-        println!("{name:<16} {scored}");
+        println!("{:<16} {scored}", recording.name);
     }
     println!("{} runs, {wrong} wrong", runs.len());
     if wrong == 0 && !runs.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

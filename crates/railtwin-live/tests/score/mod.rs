@@ -23,41 +23,59 @@ pub struct Truth {
 /// A recording: records in the order of time, and the truth where a fault was made.
 #[derive(Clone, Debug)]
 pub struct Recording {
+    pub name: String,
     pub files: Vec<RankFile>,
     pub truth: Option<Truth>,
     pub is_starved: bool,
 }
 
 impl Recording {
+    /// Reads a folder.
     pub fn read(folder: &Path) -> Self {
         let mut paths: Vec<_> = std::fs::read_dir(folder)
             .into_iter()
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
             .collect();
         paths.sort();
-        let file = |path: &std::path::PathBuf| {
-            let bytes = std::fs::read(path).unwrap_or_default();
-            read(&bytes, rank_of_name(&path.to_string_lossy()))
-        };
-        let text = std::fs::read_to_string(folder.join("truth.json")).ok();
-        let value: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-        let truth = value.and_then(|value| {
-            Some(Truth {
-                fault: value["fault"].as_str()?.to_owned(),
-                rank: u32::try_from(value["rank"].as_u64()?).ok()?,
-                from_ns: value["t"].as_u64()?,
-                until_ns: value["t2"].as_u64()?,
-            })
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let files = paths.iter().filter_map(|path| {
+            Some((path.file_name()?.to_string_lossy().into_owned(), std::fs::read(path).ok()?))
         });
-        let is_starved = folder.to_string_lossy().contains("starved");
-        Self { files: paths.iter().map(file).collect(), truth, is_starved }
+        Self::of(&name, files)
+    }
+
+    /// The recording of a name, of files with their names, in the order of these.
+    pub fn of(name: &str, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let mut recording = Self {
+            name: name.to_owned(),
+            files: Vec::new(),
+            truth: None,
+            is_starved: name.contains("starved"),
+        };
+        for (file, bytes) in files {
+            if file == "truth.json" {
+                recording.truth = truth(&bytes);
+            } else if file.ends_with(".jsonl") {
+                recording.files.push(read(&bytes, rank_of_name(&file)));
+            }
+        }
+        recording
     }
 
     pub fn records(&self) -> Vec<Record> {
         merged(self.files.clone())
     }
+}
+
+fn truth(bytes: &[u8]) -> Option<Truth> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    Some(Truth {
+        fault: value["fault"].as_str()?.to_owned(),
+        rank: u32::try_from(value["rank"].as_u64()?).ok()?,
+        from_ns: value["t"].as_u64()?,
+        until_ns: value["t2"].as_u64()?,
+    })
 }
 
 /// What a fault must be called, within how many seconds of it, and whether both NICs of the connection are an answer.
