@@ -17,6 +17,7 @@ use super::archive;
 use super::between::Ways;
 use super::dump_folders::DumpFolders;
 use super::files::{Decoded, Loaded, Refused, batches, load, load_bytes};
+use super::live::LiveFolders;
 use super::names::Names;
 use super::{ScenarioText, live, run_folder, slow_job, sysfs_trees};
 use crate::error::Error;
@@ -114,6 +115,7 @@ impl Inputs {
             again: 0,
             empty: BTreeSet::new(),
             folders: DumpFolders::default(),
+            live_folders: LiveFolders::default(),
         };
         let mut read = 0_usize;
         for path in paths {
@@ -146,6 +148,7 @@ impl Inputs {
             return Err(reading.nothing(paths));
         }
         reading.folders.check()?;
+        reading.live_folders.check()?;
         let Reading { merger, mut inputs, again, .. } = reading;
         if again > 0 {
             inputs.notes.push(format!("{again} files are given more than once: each is read once"));
@@ -175,6 +178,7 @@ struct Reading<'a> {
     empty: BTreeSet<PathBuf>,
     /// Where dumps of a Flight Recorder lie.
     folders: DumpFolders,
+    live_folders: LiveFolders,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
     counted: BTreeMap<Vec<u8>, String>,
 }
@@ -337,6 +341,7 @@ impl Reading<'_> {
                 return;
             }
             Decoded::Live(records) => {
+                self.live_folders.add(path, &records);
                 self.merger.add_file(live::notes_of(&file.name, &records));
                 self.inputs.live.push(*records);
                 return;

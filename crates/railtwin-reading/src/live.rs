@@ -1,5 +1,6 @@
 //! Live records of ranks, judged together: their incidents.
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use railtwin_formats::telemetry::{FileNotes, Format, Note, Skipped};
 use railtwin_live::reader::{RankFile, merged, rank_of_name, read_rows};
@@ -7,6 +8,8 @@ use railtwin_live::record::{Body, Record};
 use railtwin_live::{JudgeSettings, LiveIncident, SuspectPlace, replay};
 use railtwin_records::{ColumnData, Component, Table};
 use railtwin_units::SimTime;
+
+use crate::error::Error;
 
 /// What live records say.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,34 @@ pub struct LiveAnswer {
     job: String,
     /// NICs of ranks whose headers name them.
     nics: BTreeMap<u32, String>,
+}
+
+/// Where live records of each rank lie: those of a rank in two folders are of two jobs.
+#[derive(Debug, Default)]
+pub(crate) struct LiveFolders {
+    of: BTreeMap<u32, PathBuf>,
+    twice: Option<(PathBuf, PathBuf)>,
+}
+
+impl LiveFolders {
+    pub(crate) fn add(&mut self, path: &Path, file: &RankFile) {
+        let folder = path.parent().unwrap_or(path);
+        let Some(first) = file.records.first() else { return };
+        let known = self.of.entry(first.rank).or_insert_with(|| folder.to_owned());
+        if known != folder {
+            self.twice.get_or_insert_with(|| (known.clone(), folder.to_owned()));
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Argument`] for live records of one rank in two folders.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Some((one, other)) = &self.twice else { return Ok(()) };
+        let (one, other) = (one.display(), other.display());
+        Err(Error::Argument(format!(
+            "{one} and {other} hold live records of the same rank; give one job in a call"
+        )))
+    }
 }
 
 /// Live records in a table: text in its column `record`, a JSON object each row, and their ranks in `rank`, where it has that
