@@ -13,6 +13,7 @@ use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Component, Finding, Table};
 use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
+use railtwin_units::SimTime;
 use serde_json::{Value, json};
 
 use crate::anonymize::Anonymizer;
@@ -21,7 +22,7 @@ use crate::diagnose_what_if as what_if;
 use crate::foreseen::goes_on;
 use crate::overwritten::{is_same, refuse_evidence};
 use crate::report::{note_stand_in, write_page};
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, diagnose_live, schedule_args};
 
 /// Most suspects that are shown of a finding; `--json` has all.
 const SUSPECTS: usize = 8;
@@ -51,6 +52,9 @@ pub struct DiagnoseArgs {
     /// Dumps of a Flight Recorder, or states of RAS, of the same job that were made later: equal ones show that it stood still
     #[arg(long, value_name = "FILES", num_args = 1..)]
     later: Vec<PathBuf>,
+    /// A job of which live records show no progress for so long hangs
+    #[arg(long, value_name = "TIME", value_parser = schedule_args::time)]
+    hang_limit: Option<SimTime>,
     /// Name of the job where files do not tell it
     #[arg(long, value_name = "NAME", default_value = "job")]
     job: String,
@@ -86,6 +90,7 @@ pub(crate) fn run(args: &DiagnoseArgs, streams: &mut Streams<'_>) -> Result<(), 
         names: args.names.clone(),
         baseline: args.baseline.clone(),
         later: args.later.clone(),
+        hang_limit: args.hang_limit,
         job: args.job.clone(),
     })?;
     let replayed = if args.what_if { what_if::replayed(&told)? } else { Vec::new() };
@@ -136,6 +141,7 @@ pub(crate) fn told_of(request: &DiagnoseRequest) -> Result<Diagnosed, CliError> 
         inputs.look_again(&request.later, &request.job).map_err(stored)?;
     }
     inputs.names = request.names.as_deref().map(Names::read).transpose().map_err(stored)?;
+    inputs.hang_limit = request.hang_limit;
     let text = question.as_ref().map_or(String::new(), |question| question.text.clone());
     diagnose(inputs, question.as_ref(), &request.job).map_err(|error| refused(error, &text))
 }
@@ -252,6 +258,7 @@ pub(crate) fn data(told: &Diagnosed) -> Value {
             "findings": cause.findings, "follows": cause.follows, "confidence": cause.confidence,
         })).collect::<Vec<_>>(),
         "findings": told.findings.iter().map(finding).collect::<Vec<_>>(),
+        "incidents": diagnose_live::data(&told.live),
         "actions": told.actions.iter().map(|action| json!({
             "finding": action.finding, "kind": action.kind.name(), "target": component(&action.target),
             "reason": action.reason,
@@ -272,12 +279,14 @@ pub(crate) fn data(told: &Diagnosed) -> Value {
 fn shown(told: &Diagnosed) -> String {
     let mut text = format!("{}\n", one_line(&told.sentence()));
     let start = [&told.batch.operations.enter_ns, &told.batch.counters.time_ns, &told.batch.probes.time_ns];
-    let start = start.into_iter().flatten().min().copied();
+    let of_live = Some(told.live.first_ns).filter(|_| !told.live.is_empty());
+    let start = start.into_iter().flatten().copied().chain(of_live).min();
     for (row, finding) in told.findings.iter().enumerate() {
         text.push('\n');
         // Writing to a string does not fail.
         let _ = show_finding(&mut text, told, row, finding, start.unwrap_or(0));
     }
+    text.push_str(&diagnose_live::shown(&told.live));
     let _ = show_files(&mut text, told);
     for note in &told.notes {
         let _ = writeln!(text, "note: {}", one_line(&note.to_string()));

@@ -1,6 +1,8 @@
 //! A request for a diagnosis, of the command and of other callers.
 use std::path::PathBuf;
 
+use railtwin_units::SimTime;
+
 /// A request for a diagnosis: the files and settings of `railtwin diagnose`.
 #[derive(Clone, Debug)]
 pub struct DiagnoseRequest {
@@ -14,6 +16,8 @@ pub struct DiagnoseRequest {
     pub baseline: Option<PathBuf>,
     /// Dumps or states of the same job that were made later.
     pub later: Vec<PathBuf>,
+    /// A job that stands still for so long hangs; none: 30 s, or as the scenario's thresholds have it.
+    pub hang_limit: Option<SimTime>,
     /// The name of the job where files do not tell it.
     pub job: String,
 }

@@ -25,6 +25,7 @@ mod compare;
 mod compare_engines;
 mod design;
 mod diagnose;
+mod diagnose_live;
 mod diagnose_request;
 mod diagnose_what_if;
 mod downtime;

@@ -42,7 +42,7 @@ pub struct ScheduleArgs {
     pub(crate) json: bool,
 }
 
-fn time(text: &str) -> Result<SimTime, String> {
+pub(crate) fn time(text: &str) -> Result<SimTime, String> {
     let time = text.parse::<SimTime>().map_err(|error| error.to_string())?;
     if time == SimTime::ZERO { Err("write more than 0 s".to_owned()) } else { Ok(time) }
 }

@@ -88,6 +88,7 @@ impl TriageRequest {
             names: self.names.clone(),
             baseline: self.baseline.clone(),
             later: self.later.clone(),
+            hang_limit: None,
             job: resolved.case.work.jobs.first().map_or("job", |job| &job.name).to_owned(),
         })?;
         let options = options_of(&scenario, self.draws);

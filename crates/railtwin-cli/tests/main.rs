@@ -15,6 +15,7 @@ mod harness;
 mod import;
 mod intranode;
 mod limits;
+mod live;
 mod one_gpu;
 mod outside;
 mod paths;

@@ -50,7 +50,7 @@ pub(crate) fn diagnose(
     if !others.is_empty() {
         check(py, &others)?;
     }
-    let request = DiagnoseRequest { files, fabric, names, baseline, later, job };
+    let request = DiagnoseRequest { files, fabric, names, baseline, later, hang_limit: None, job };
     told(py, watch(py, None, move |_| asked::diagnosis(&request))?)
 }
 

@@ -6,9 +6,11 @@ use railtwin_formats::Refusal;
 use railtwin_formats::telemetry::{
     Content, Format, Hints, Imported, MegatronTrace, decode, detect_format, megatron_trace, ranks_of_path,
 };
+use railtwin_live::reader::{self, RankFile};
 use railtwin_store::{input, parquet_foreign};
 
 use crate::error::Error;
+use crate::live;
 
 /// Files that are read and decoded side by side: so many, and so many bytes as they lie there, at most; a larger one alone.
 const BATCH_FILES: usize = 256;
@@ -30,6 +32,7 @@ pub(super) struct Loaded {
 pub(super) enum Decoded {
     Trace(Box<MegatronTrace>),
     File(Box<Imported>),
+    Live(Box<RankFile>),
 }
 
 /// Files in their order, as many at a time as are small.
@@ -61,9 +64,14 @@ pub(super) fn load_bytes(name: String, bytes: Vec<u8>, time_ns: u64) -> Result<L
             rank_of(&name),
         ));
     }
-    let format = detect_format(&bytes);
+    let format = format_of(&bytes);
     let time_ns = if format == Some(Format::Parquet) { 0 } else { time_ns };
     Ok(Loaded { name, bytes, format, time_ns })
+}
+
+/// What bytes are. Live records come first: a heartbeat names things that other formats have, too.
+fn format_of(bytes: &[u8]) -> Option<Format> {
+    if reader::is_live(bytes) { Some(Format::LiveRecords) } else { detect_format(bytes) }
 }
 
 /// Reads the bytes of a file and says what it is.
@@ -82,7 +90,7 @@ pub(super) fn load(path: &Path) -> Result<Loaded, Refused> {
         let rank = rank_of(&name);
         return Err((error, false, rank));
     }
-    let format = detect_format(&bytes);
+    let format = format_of(&bytes);
     let changed =
         if format == Some(Format::Parquet) { UNIX_EPOCH } else { about.modified().map_err(failed)? };
     let since = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -97,12 +105,21 @@ impl Loaded {
             let bytes = std::mem::take(&mut self.bytes);
             let table = parquet_foreign::decode_foreign(Path::new(&self.name), bytes)
                 .map_err(|error| (error.into(), true, None))?;
+            if let Some(records) = live::records_of(&self.name, &table) {
+                self.format = Some(Format::LiveRecords);
+                return Ok((self, Decoded::Live(Box::new(records))));
+            }
             let trace = megatron_trace(&self.name, job, &table).map_err(|error| {
                 // Tables of others, ours among them, are no traces.
                 let is_trace = error.refusal != Refusal::Foreign;
                 (error.into(), is_trace, None)
             })?;
             return Ok((self, Decoded::Trace(Box::new(trace))));
+        }
+        if self.format == Some(Format::LiveRecords) {
+            let bytes = std::mem::take(&mut self.bytes);
+            let records = reader::read(&bytes, reader::rank_of_name(&self.name));
+            return Ok((self, Decoded::Live(Box::new(records))));
         }
         let hints = Hints { time_ns, ..Hints::default() };
         let imported = decode(&self.name, &self.bytes, &hints).map_err(|error| {

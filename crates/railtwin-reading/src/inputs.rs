@@ -7,16 +7,19 @@ use railtwin_diagnosis::what_if::Work;
 use railtwin_formats::telemetry::{
     Content, FlightRecorderDump, Format, Hints, Merged, Merger, RasSnapshot, decode_sysfs, reading_of_name,
 };
+use railtwin_live::reader::RankFile;
 use railtwin_records::{Component, Counter, NOT_YET, Observation};
 use railtwin_store::input::{self, Kind};
+use railtwin_units::SimTime;
 use rayon::prelude::*;
 
 use super::archive;
 use super::between::Ways;
 use super::dump_folders::DumpFolders;
 use super::files::{Decoded, Loaded, Refused, batches, load, load_bytes};
+use super::live::LiveFolders;
 use super::names::Names;
-use super::{ScenarioText, run_folder, slow_job, sysfs_trees};
+use super::{ScenarioText, live, run_folder, slow_job, sysfs_trees};
 use crate::error::Error;
 
 /// File that makes a folder a run folder.
@@ -54,6 +57,10 @@ pub struct Inputs {
     pub later_ras: Vec<(String, RasSnapshot)>,
     /// What was measured between hosts in another record, in which all was well.
     pub ways: Option<Ways>,
+    /// Live records of ranks, by file.
+    pub live: Vec<RankFile>,
+    /// A job that stands still for so long hangs; none: as the thresholds have it.
+    pub hang_limit: Option<SimTime>,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// What a reader should know of all of them together.
@@ -108,6 +115,7 @@ impl Inputs {
             again: 0,
             empty: BTreeSet::new(),
             folders: DumpFolders::default(),
+            live_folders: LiveFolders::default(),
         };
         let mut read = 0_usize;
         for path in paths {
@@ -140,6 +148,7 @@ impl Inputs {
             return Err(reading.nothing(paths));
         }
         reading.folders.check()?;
+        reading.live_folders.check()?;
         let Reading { merger, mut inputs, again, .. } = reading;
         if again > 0 {
             inputs.notes.push(format!("{again} files are given more than once: each is read once"));
@@ -169,6 +178,7 @@ struct Reading<'a> {
     empty: BTreeSet<PathBuf>,
     /// Where dumps of a Flight Recorder lie.
     folders: DumpFolders,
+    live_folders: LiveFolders,
     /// Bytes of files of which each counts as one more piece of evidence, with their names.
     counted: BTreeMap<Vec<u8>, String>,
 }
@@ -328,6 +338,12 @@ impl Reading<'_> {
             Decoded::Trace(trace) => {
                 self.merger.add_telemetry(&file.name, Format::Parquet, trace.telemetry);
                 self.inputs.work.push((file.name, slow_job::work_of(trace.kinds, &trace.operations)));
+                return;
+            }
+            Decoded::Live(records) => {
+                self.live_folders.add(path, &records);
+                self.merger.add_file(live::notes_of(&file.name, &records));
+                self.inputs.live.push(*records);
                 return;
             }
             Decoded::File(imported) => imported,

@@ -24,6 +24,7 @@ pub mod flight;
 pub mod inputs;
 mod joined;
 pub mod judges;
+pub mod live;
 pub mod logs;
 pub mod names;
 mod neighbors;
@@ -53,6 +54,7 @@ use railtwin_records::{
 };
 
 pub use inputs::{Inputs, Unread};
+pub use live::LiveAnswer;
 pub use rows::Rows;
 pub use site::{ScenarioText, Site};
 pub use slow_job::JobReplay;
@@ -100,6 +102,8 @@ pub struct Diagnosed {
     pub replays: Vec<JobReplay>,
     /// Dumps of a Flight Recorder, where there are any.
     pub dumps: Option<Dumps>,
+    /// Incidents in live records, where there are any.
+    pub live: LiveAnswer,
     /// Where the evidence of each finding stands, line by line.
     pub sources: Vec<Vec<Sources>>,
 }
@@ -157,6 +161,7 @@ impl Diagnosed {
             engine: rows.engine,
             replays: rows.replays,
             dumps: rows.dumps,
+            live: rows.live,
         }
     }
 

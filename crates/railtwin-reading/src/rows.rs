@@ -10,6 +10,7 @@ use railtwin_records::{Batch, Directory, Observation};
 
 use super::between::Ways;
 use super::inputs::{Inputs, Unread, single_readings};
+use super::live::LiveAnswer;
 use super::names::Names;
 use super::{JobReplay, Site, flight, logs, neighbors, on_fabric, ras};
 use crate::error::Error;
@@ -47,6 +48,8 @@ pub struct Rows<'a> {
     pub dumps: Option<Dumps>,
     /// Traces that hold all operations of a job's steps.
     pub replays: Vec<JobReplay>,
+    /// Incidents in live records, where there are any.
+    pub live: LiveAnswer,
     /// Files that could not be read.
     pub unread: Vec<Unread>,
     /// Whether an operation has no end.
@@ -110,6 +113,7 @@ pub(super) fn rows_of<'a>(
         later_ras: inputs.later_ras,
         dumps,
         replays: inputs.work.into_iter().map(|(file, work)| JobReplay::of(file, &work)).collect(),
+        live: LiveAnswer::of(inputs.live, inputs.hang_limit.unwrap_or(settings.hang), job),
         unread: inputs.unread,
         has_open,
     };

@@ -173,6 +173,9 @@ impl Diagnosed {
         if self.log_lines > 0 {
             parts.push(format!("{} lines of logs", self.log_lines));
         }
+        if !self.live.is_empty() {
+            parts.push(format!("{} live records of {} ranks", self.live.records, self.live.ranks));
+        }
         if parts.is_empty() { "files that hold no records".into() } else { parts.join(", ") }
     }
 

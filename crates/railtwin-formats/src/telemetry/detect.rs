@@ -70,6 +70,8 @@ pub enum Format {
     DeviceTable,
     /// A Parquet file: a Megatron trace, if its columns say so.
     Parquet,
+    /// Live records of a rank, JSON lines.
+    LiveRecords,
 }
 
 impl Format {
@@ -110,6 +112,7 @@ impl Format {
             Self::Lldp => "LLDP neighbors",
             Self::DeviceTable => "table of devices",
             Self::Parquet => "Parquet",
+            Self::LiveRecords => "live records",
         }
     }
 }

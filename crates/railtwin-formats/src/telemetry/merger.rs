@@ -119,6 +119,11 @@ impl Merger {
         self.merged.files.push(FileNotes { source, format, held, notes, skipped });
     }
 
+    /// Takes what is to be told of a file whose content goes another way.
+    pub fn add_file(&mut self, file: FileNotes) {
+        self.merged.files.push(file);
+    }
+
     /// Takes telemetry that did not come from bytes, such as a Megatron trace from its table.
     pub fn add_telemetry(&mut self, source: &str, format: Format, telemetry: Telemetry) {
         let (notes, skipped) = (telemetry.notes.clone(), telemetry.skipped.clone());

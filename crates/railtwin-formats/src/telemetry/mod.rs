@@ -259,6 +259,12 @@ pub enum Content {
     Devices(DeviceTable),
 }
 
+/// Live records are a stream with a reader of its own.
+fn refused_live(source_name: &str) -> FormatError {
+    let accepted = "read them with railtwin_live::reader";
+    FormatError::new("live records", source_name, "are followed, not decoded", accepted)
+}
+
 /// Reads a file of any format; `source_name` appears in errors, and may tell rank, host and NIC.
 ///
 /// A record that is wrong is skipped and counted, the rest of the file is read; members that are not known are passed over.
@@ -310,6 +316,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             let accepted = "give the folder, or its files to decode_sysfs";
             return Err(FormatError::new("sysfs tree", source_name, "is a folder of files", accepted));
         }
+        Format::LiveRecords => return Err(refused_live(source_name)),
         Format::Parquet => {
             return Err(FormatError::new(
                 "Megatron trace",

@@ -13,6 +13,19 @@ pub struct Skipped {
 }
 
 impl Skipped {
+    /// Lines that another reader passed over: how many, and of the first of them number and what is wrong.
+    pub fn of_lines(
+        format: &'static str,
+        source: &str,
+        count: u64,
+        first: impl Iterator<Item = (u64, &'static str)>,
+    ) -> Self {
+        let error = |(line, problem): (u64, &'static str)| {
+            FormatError::new(format, source, problem, "").at_line(line)
+        };
+        Self { count, first: first.take(NAMED_MAX).map(error).collect() }
+    }
+
     /// Records that were passed over.
     pub fn count(&self) -> u64 {
         self.count

@@ -11,6 +11,7 @@ mod device_tables;
 mod gids;
 mod hccl;
 mod kernel_devices;
+mod live;
 mod losses;
 mod network;
 mod ports;
@@ -91,7 +92,7 @@ const fn of_rest(name: &'static str, judge: fn(&RowsView<'_>) -> Judgement) -> J
 }
 
 /// All judges, in the order in which their findings are joined.
-pub const JUDGES: [Judge; 34] = [
+pub const JUDGES: [Judge; 35] = [
     of_files("ras", |rows| ras::judge(&rows.merged.ras, &rows.later_ras, rows.job).into()),
     of_files("connections", |rows| logs::judge_connections(&rows.events, &rows.who).into()),
     of_setups("rails", rails::judge),
@@ -113,6 +114,7 @@ pub const JUDGES: [Judge; 34] = [
     of_job("clocks", clocks::judge),
     of_files("device-tables", device_tables::judge),
     Judge { name: "wiring", scope: Scope::Job, names: NamesOf::Neighbors, judge: wiring },
+    of_files("live", live::judge),
     of_job("dumps", dumps),
     of_job("watchdog", watchdog),
     of_job("streams", |rows| streams::judge(rows)),

@@ -6,6 +6,7 @@ mod causes;
 mod counters;
 mod devices;
 mod dumps;
+mod live;
 mod logs;
 mod operations;
 mod ports;
@@ -22,6 +23,7 @@ pub use causes::{CauseSeen, SocketReason};
 pub use counters::{CounterSeen, Period, TransportSide};
 pub use devices::DeviceSeen;
 pub use dumps::{DumpSeen, DumpedCall, RankState, group_name};
+pub use live::{LivePhase, LiveSeen};
 pub use logs::LogSeen;
 pub use operations::{MessageSeen, OperationSeen, RankPlace};
 pub use ports::PortClass;
@@ -108,6 +110,8 @@ pub enum Seen {
     XpuTimer(XpuTimerSeen),
     /// Tables about devices.
     Device(DeviceSeen),
+    /// Live records of ranks.
+    Live(LiveSeen),
 }
 
 /// Calls a method of the family that a [`Seen`] holds.
@@ -128,6 +132,7 @@ macro_rules! each {
             Seen::Neighbor($family) => $call,
             Seen::XpuTimer($family) => $call,
             Seen::Device($family) => $call,
+            Seen::Live($family) => $call,
         }
     };
 }
@@ -150,6 +155,7 @@ impl Seen {
             Self::Neighbor(_) => NeighborSeen::TABLE,
             Self::XpuTimer(_) => XpuTimerSeen::TABLE,
             Self::Device(_) => DeviceSeen::TABLE,
+            Self::Live(_) => LiveSeen::TABLE,
         }
     }
 
@@ -273,7 +279,7 @@ macro_rules! into_seen {
 into_seen! {
     CounterSeen => Counter, ProbeSeen => Probe, OperationSeen => Operation, MessageSeen => Message,
     ComputationSeen => Computation, StepSeen => Step, DumpSeen => Dump, LogSeen => Log, CauseSeen => Cause, RasSeen => Ras,
-    TestSeen => Test, NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer, DeviceSeen => Device,
+    TestSeen => Test, NeighborSeen => Neighbor, XpuTimerSeen => XpuTimer, DeviceSeen => Device, LiveSeen => Live,
 }
 
 /// The first names of a list; `more` says what stands for the others.

@@ -130,6 +130,7 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin-formats/simai_warn",
     "railtwin-formats/simai_write",
     "railtwin-formats/telemetry",
+    "railtwin-live",
     "railtwin-pairs",
     "railtwin-reading",
     "railtwin-store",
