@@ -149,6 +149,7 @@ def diagnose(
     names: str | os.PathLike[str] | None,
     baseline: str | os.PathLike[str] | None,
     later: Sequence[str | os.PathLike[str]],
+    hang_limit: str | None,
     job: str,
 ) -> dict[str, Any]: ...
 def explain(

@@ -144,8 +144,8 @@ def explain(
     """Say what a measured bus bandwidth or step time may be due to, each cause simulated.
 
     `files` are logs of nccl-tests, other logs of the job, or one run folder; `scenario` has the fabric and
-    the job. Without a scenario `hosts`, `gpus`, `host`, `collective` and `bytes` describe the test. `busbw` and
-    `step_time` are what was measured, where no file tells it.
+    the job. Without a scenario `hosts`, `gpus`, `host`, `collective` and `bytes` describe the test. `busbw`
+    and `step_time` are what was measured, where no file tells it.
 
     >>> import railtwin as rt
     >>> found = rt.explain(busbw="180 GB/s", hosts=32)
@@ -190,8 +190,8 @@ def triage(
 ) -> Triage:
     """Say which culprits to take out first, what each costs the jobs of a scenario and what replaces it.
 
-    `scenario` has the fabric and the jobs. In place of it `fabric` is a scenario whose fabric alone counts, and
-    `jobs` a CSV with the columns `job` and `hosts`; without `jobs` no costs are told.
+    `scenario` has the fabric and the jobs. In place of it `fabric` is a scenario whose fabric alone counts,
+    and `jobs` a CSV with the columns `job` and `hosts`; without `jobs` no costs are told.
 
     >>> import pathlib, tempfile
     >>> import railtwin as rt
@@ -215,7 +215,16 @@ def triage(
     Raises as `diagnose`, and `ScenarioError`.
     """
     data = _native.triage(
-        _all(files), scenario, fabric, jobs, names, baseline, _all(later), checkpoint_interval, draws, progress
+        _all(files),
+        scenario,
+        fabric,
+        jobs,
+        names,
+        baseline,
+        _all(later),
+        checkpoint_interval,
+        draws,
+        progress,
     )
     return Triage(
         answer=data["answer"],

@@ -110,6 +110,28 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class Incident:
+    """A fault of a live job, from the sign that opened it until it is over."""
+
+    id: int
+    """Number, from 1 on in the order of opening."""
+    kind: str
+    """What it is, such as `"silent-link"`; `"observer-starved"` accuses nobody."""
+    accuses: bool
+    """Whether it is of the job and names somebody."""
+    opened_at: int
+    """Time of the first sign, ns on the clock of the records."""
+    confirmed_at: int | None
+    """Time at which it was confirmed; None where it was not."""
+    closed_at: int | None
+    """Time at which it was over; None where it was not."""
+    suspects: tuple[Suspect, ...]
+    """Suspects, the likeliest first."""
+    next_step: str
+    """What to do."""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The answer to telemetry of a job or of a cluster."""
 
@@ -127,6 +149,8 @@ class Diagnosis:
     """Tests that did not come to their end."""
     data: Mapping[str, Any] = field(repr=False, compare=False)
     """All of it, as `railtwin diagnose --json` prints it."""
+    incidents: tuple[Incident, ...] = ()
+    """Incidents of live records, in the order of their opening."""
 
     @property
     def accusations(self) -> tuple[Finding, ...]:
@@ -263,12 +287,14 @@ def diagnose(
     names: str | os.PathLike[str] | None = None,
     baseline: str | os.PathLike[str] | None = None,
     later: Files = (),
+    hang_limit: str | None = None,
     job: str = "job",
 ) -> Diagnosis:
     """Find who is at fault in telemetry of a job or of a cluster.
 
     `fabric` is a scenario whose fabric the hosts are in, `names` a file with the names of hosts in it,
-    `baseline` a folder in which all was well, `later` dumps or states of the same job that were made later.
+    `baseline` a folder in which all was well, `later` dumps or states of the same job that were made later,
+    `hang_limit` how long a live job may stand before that is a hang (`"30 s"`).
 
     >>> import pathlib, tempfile
     >>> import railtwin as rt
@@ -283,7 +309,7 @@ def diagnose(
     Raises `FileError` for a file that is not there, `ArgumentError` for files without telemetry, and
     `ScenarioError`.
     """
-    data = _native.diagnose(_all(files), fabric, names, baseline, _all(later), job)
+    data = _native.diagnose(_all(files), fabric, names, baseline, _all(later), hang_limit, job)
     return Diagnosis(
         answer=data["answer"],
         findings=tuple(_finding(one) for one in data["findings"]),
@@ -294,6 +320,20 @@ def diagnose(
         unread=_unread(data),
         failed_tests=data["failed_tests"],
         data=data,
+        incidents=tuple(_incident(one) for one in data.get("incidents") or ()),
+    )
+
+
+def _incident(one: Mapping[str, Any]) -> Incident:
+    return Incident(
+        id=one["id"],
+        kind=one["kind"],
+        accuses=one["accuses"],
+        opened_at=one["opened_at"],
+        confirmed_at=one["confirmed_at"],
+        closed_at=one["closed_at"],
+        suspects=tuple(Suspect(Component(**who["component"]), who["share"]) for who in one["suspects"]),
+        next_step=one["next_step"],
     )
 
 

@@ -92,3 +92,14 @@ def test_a_wrong_fabric_is_refused():
         rt.check_bandwidth(WIDE, fabric="no-such")
     with pytest.raises(rt.ArgumentError, match="gpus"):
         rt.calibrate(WIDE, gpus=0)
+
+
+def test_incidents_of_live_records_are_those_of_the_command(capsys):
+    records = Path(__file__).parents[2] / "data" / "live" / "kill-0"
+    told = rt.diagnose(records, hang_limit="5 s")
+    data = as_command(capsys, "diagnose", str(records), "--hang-limit", "5 s")
+    assert told.data == data
+    assert [one.kind for one in told.incidents] == ["killed-process"]
+    assert told.incidents[0].suspects[0].component.kind == "rank"
+    with pytest.raises(rt.ArgumentError, match="hang_limit"):
+        rt.diagnose(records, hang_limit="long")

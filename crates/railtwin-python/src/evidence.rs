@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use railtwin_cli::CliError;
 use railtwin_cli::asked::{self, DiagnoseRequest};
+use railtwin_units::SimTime;
 use serde_json::Value;
 
 use crate::watch::watch;
@@ -43,14 +44,21 @@ pub(crate) fn diagnose(
     names: Option<PathBuf>,
     baseline: Option<PathBuf>,
     later: Vec<PathBuf>,
+    hang_limit: Option<String>,
     job: String,
 ) -> PyResult<Py<PyAny>> {
+    let time = |text: String| {
+        let hint = "write a time such as 5 s";
+        let refused = |_| errors::argument(py, &format!("hang_limit cannot be {text:?}"), hint);
+        text.parse::<SimTime>().map_err(refused)
+    };
+    let hang_limit = hang_limit.map(time).transpose()?;
     check(py, &files)?;
     let others = fabric.iter().chain(&names).chain(&baseline).chain(&later).cloned().collect::<Vec<_>>();
     if !others.is_empty() {
         check(py, &others)?;
     }
-    let request = DiagnoseRequest { files, fabric, names, baseline, later, hang_limit: None, job };
+    let request = DiagnoseRequest { files, fabric, names, baseline, later, hang_limit, job };
     told(py, watch(py, None, move |_| asked::diagnosis(&request))?)
 }
 
