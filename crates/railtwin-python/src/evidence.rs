@@ -37,6 +37,7 @@ pub(crate) fn told(py: Python<'_>, answer: Result<Value, CliError>) -> PyResult<
 
 /// A diagnosis, as `railtwin diagnose --json` has it.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "Python calls it by position")]
 pub(crate) fn diagnose(
     py: Python<'_>,
     files: Vec<PathBuf>,
