@@ -145,6 +145,14 @@ fn step_times_are_explained() {
 }
 
 #[test]
+fn what_is_better_than_expected_has_no_cause() {
+    let found = explained(SIXTEEN, Measured::BusBandwidth(1e4), None);
+    assert!(found.is_better() && found.next.is_none(), "{}", found.answer());
+    assert_eq!(first(&found), "expected");
+    assert!(found.answer().contains("better than expected"), "{}", found.answer());
+}
+
+#[test]
 fn a_scenario_without_a_bandwidth_says_so() {
     let by = engine(EngineName::Flow, 1);
     let text = SIXTEEN.replace("hosts = 16", "gpus = 1");

@@ -105,7 +105,8 @@ fn text(found: &Explained) -> String {
         }
     }
     text.push('\n');
-    let firsts: Vec<&Weighed> = found.ranked.iter().take(2).collect();
+    let looked_at = if found.is_better() { 0 } else { 2 };
+    let firsts: Vec<&Weighed> = found.ranked.iter().take(looked_at).collect();
     for (row, one) in firsts.iter().enumerate().filter(|(_, one)| one.shown_by.is_empty()) {
         if !one.hypothesis.sign.is_empty() {
             text += &format!("look: for cause {}, {}\n", row + 1, one.hypothesis.sign);
@@ -120,7 +121,7 @@ fn text(found: &Explained) -> String {
                 figure(next.second)
             );
         }
-        None if found.ranked.len() > 1 => {
+        None if found.ranked.len() > 1 && !found.is_better() => {
             text += "measure: no test that was tried parts the first two causes; look for their signs\n";
         }
         None => {}

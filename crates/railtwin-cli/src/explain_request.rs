@@ -277,7 +277,8 @@ impl Posed {
         };
         let engine = railtwin::engines::engine(EngineName::Flow, 1);
         explain(&asked, &*engine, progress).map_err(|why| {
-            CliError::input(format!("the scenario cannot be simulated as it is: {why}"), "mend it first")
+            let help = "a job that computes, or runs several collectives, has a --step-time and no --busbw";
+            CliError::input(format!("the scenario cannot be simulated as it is: {why}"), help)
         })
     }
 }

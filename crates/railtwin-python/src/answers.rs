@@ -32,7 +32,7 @@ pub(crate) fn explain(
     gpus: Option<i64>,
     host: Option<String>,
     collective: Option<String>,
-    bytes: Option<String>,
+    size: Option<String>,
     job: Option<String>,
     draws: i64,
     progress: Option<Bound<'_, PyAny>>,
@@ -50,7 +50,7 @@ pub(crate) fn explain(
         gpus: whole(py, ("gpus", 1024), gpus)?,
         host,
         collective,
-        bytes,
+        bytes: size,
         job,
         draws: whole(py, ("draws", 10_000), Some(draws))?.unwrap_or(1),
     };

@@ -127,6 +127,7 @@ const CALCULATED: &[&str] = &[
 const NOT_NEEDED: &[&str] = &[
     "railtwin-formats/error",
     "railtwin-formats/lib",
+    "railtwin-formats/simai_topology",
     "railtwin-formats/simai_warn",
     "railtwin-formats/simai_write",
     "railtwin-formats/telemetry",
