@@ -33,7 +33,7 @@ pub struct ExplainArgs {
     /// GPUs of each host in the test [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "scenario")]
     gpus: Option<u32>,
-    /// What a host is [default: what the log tells, else hgx-h100]
+    /// Host model [default: the one that the log tells, else hgx-h100]
     #[arg(long, value_name = "MODEL", conflicts_with = "scenario")]
     host: Option<String>,
     /// The collective, without a scenario [default: all-reduce]

@@ -213,7 +213,7 @@ impl ExplainRequest {
         path.join("run.json").is_file().then(|| RunFolder::open(path).ok()).flatten()
     }
 
-    /// What files hold. A run without telemetry has its figures alone.
+    /// Contents of the files. A run without telemetry has its figures alone.
     fn inputs(&self, is_run: bool, assumed: &mut Vec<String>) -> Result<Option<Inputs>, CliError> {
         if self.files.is_empty() {
             return Ok(None);

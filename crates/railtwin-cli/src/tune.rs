@@ -33,7 +33,7 @@ pub struct TuneArgs {
     /// Round trip of the network while nothing queues, such as "22 us"
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10 us")]
     round_trip: SimTime,
-    /// What collectives cost hosts: `measured` for what is known of the model, `none` for NCCL's model alone, or a file that
+    /// Costs of collectives to hosts: `measured` for what is known of the model, `none` for NCCL's model alone, or a file that
     /// `railtwin calibrate` wrote
     #[arg(long, value_name = "FILE", default_value = "measured")]
     caps: PathBuf,

@@ -44,7 +44,7 @@ pub struct SimaiTopology {
     pub links: Vec<SimaiLink>,
     /// Links that the first line announces.
     pub announced_links: u64,
-    /// What a reader should know.
+    /// Remarks on the file.
     pub notes: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl SimaiTopology {
         Ok(topology)
     }
 
-    /// What does not fit together.
+    /// Contradictions in the file, a note each.
     fn odd(&self, nodes: u32, nvswitches: u64, switches: u64) -> Vec<String> {
         let mut notes = Vec::new();
         let links = self.links.len() as u64;
@@ -144,7 +144,7 @@ impl SimaiTopology {
             ));
         }
         let ends: BTreeSet<u32> = self.links.iter().flat_map(|link| link.ends).collect();
-        let alone = (0..nodes).filter(|node| !ends.contains(node)).count();
+        let alone = nodes as usize - ends.range(..nodes).count();
         if alone > 0 {
             notes.push(format!("{alone} nodes have no link"));
         }

@@ -117,13 +117,13 @@ impl SuspectPlace {
 /// A suspect, and which share of the confidence is on it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Suspect {
-    /// What it is.
+    /// Kind.
     pub place: SuspectPlace,
     /// Probability that it is the cause, 0 to 1.
     pub share: f64,
 }
 
-/// What a judge sees at one moment.
+/// A sign that a judge sees at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Sign {
     pub(crate) kind: LiveKind,
@@ -150,7 +150,7 @@ pub struct LiveIncident {
     pub confirmed_ns: Option<u64>,
     /// When it was closed, ns.
     pub closed_ns: Option<u64>,
-    /// Who can be it, the likeliest first; empty where nothing tells, and for the observer's own.
+    /// Suspects, the likeliest first; none where nothing tells, and for the observer's own.
     pub suspects: Vec<Suspect>,
     /// The connection that shows it, from and to; none where it is none of one connection.
     pub edge: Option<(u32, u32)>,

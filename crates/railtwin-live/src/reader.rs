@@ -92,7 +92,7 @@ pub fn read_rows<'a>(rows: impl Iterator<Item = (Option<u32>, &'a [u8])>, rank: 
     file
 }
 
-/// What was told of a clock: its offset, ns, its drift, ns each second, and when.
+/// A clock as a record told it: offset, ns; drift, ns each second; time of the record, ns.
 type ToldClock = (i64, i64, u64);
 
 /// A time of the host on the reference clock.

@@ -96,7 +96,7 @@ pub struct Ended {
     /// The rank that it received from.
     #[serde(default)]
     pub pred: Option<u32>,
-    /// By stage, us: waited to receive; waited as the piece to send had not come; waited to send.
+    /// Waits by stage, us: to receive; waited as the piece to send had not come; waited to send.
     #[serde(default)]
     pub w: Vec<Vec<u64>>,
 }
@@ -144,7 +144,7 @@ pub struct TcpReading {
     pub ldr: u64,
     /// Time with something to send or unacknowledged, us.
     pub busy: u64,
-    /// Of it, waiting for the receiver's window, us.
+    /// Part of that time in which it waited for the receiver's window, us.
     pub rwl: u64,
     /// Bytes acknowledged.
     pub ba: u64,
@@ -186,7 +186,7 @@ pub struct ProcessState {
 pub struct Clock {
     /// To be taken from the host's times, ns.
     pub offset_ns: i64,
-    /// By how much the offset grows, ns each second.
+    /// Growth of the offset, ns each second.
     #[serde(default)]
     pub drift_ppb: i64,
 }
@@ -194,7 +194,7 @@ pub struct Clock {
 /// `ob`: what the observer says of itself.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 pub struct Observer {
-    /// By how much its timer fired late, us.
+    /// Lateness of its timer, us.
     #[serde(default)]
     pub late_us: u64,
     /// Share of the last 10 s in which something waited for a processor (PSI, `some`), percent.

@@ -10,13 +10,13 @@ use railtwin_records::{Component, FaultKind, Finding, Seen, Syndrome};
 
 use super::hypotheses::{Area, COLLISIONS, Experiment, Hypothesis, NO_DIRECT_RDMA, SOCKETS, Scene, SlowPart};
 
-/// What a finding shows.
+/// Evidence of a finding for a hypothesis.
 pub struct Shown {
     /// Name of a hypothesis that is there already, or a new one.
     pub what: Result<&'static str, Hypothesis>,
     /// The finding in a line, with its confidence.
     pub line: String,
-    /// What to do about it.
+    /// Remedy; empty where the finding has none.
     pub remedy: String,
 }
 

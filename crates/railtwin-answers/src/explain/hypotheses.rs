@@ -79,11 +79,11 @@ impl SlowPart {
 /// How a hypothesis is simulated.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Experiment {
-    /// By each of these changes; what they come to is its band.
+    /// Each of these changes is simulated; their figures span its band.
     Edits(Vec<Vec<Edit>>),
-    /// By as many draws of hash seeds.
+    /// The changes are simulated with so many draws of hash seeds.
     Draws(Vec<Edit>, u32),
-    /// By a share that is fitted.
+    /// A share of a part's rate is fitted, with changes beside it.
     SlowPart(SlowPart, Vec<Edit>),
     /// It is not: no model says what it costs.
     Unknown(String),
@@ -98,7 +98,7 @@ pub struct Hypothesis {
     pub area: Area,
     /// The cause in a few words.
     pub says: String,
-    /// What shows it directly.
+    /// Direct sign of the cause; empty where there is none.
     pub sign: &'static str,
     /// How it is simulated.
     pub trial: Experiment,
@@ -111,7 +111,7 @@ const STAGED: [f64; 2] = [0.15, 0.5];
 /// Rates of the Ethernet port that sockets use, where nobody says: of a host's management network and of its frontend.
 const ETHERNET_GBPS: [u64; 2] = [25, 200];
 
-/// What hypotheses of a scenario need to know of it.
+/// Facts of a scenario that its hypotheses depend on.
 pub struct Scene {
     host: HostModel,
     last: String,
@@ -186,7 +186,7 @@ impl Scene {
         Experiment::Edits(self.both(change))
     }
 
-    /// What is expected.
+    /// The hypothesis that nothing is wrong.
     pub fn expected(&self) -> Hypothesis {
         Hypothesis {
             name: "expected".to_owned(),
@@ -384,7 +384,7 @@ impl Scene {
         )
     }
 
-    /// What is slow of a host: its computing, where it computes and that is doubted, else all its NICs.
+    /// The slow part of a host: its computing, where the job computes and that is doubted, else all its NICs.
     pub fn of_host(&self, host: Option<&str>, is_computing: bool) -> SlowPart {
         match is_computing && self.computes {
             true => SlowPart::Compute(host.unwrap_or(&self.last).to_owned()),

@@ -36,7 +36,7 @@ const SAME: f64 = 0.01;
 /// Ratio of densities below which two hypotheses fit about as well.
 const ALIKE: f64 = 3.0;
 
-/// What was measured.
+/// The measured figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Measured {
     /// Bus bandwidth as nccl-tests has it, GB/s.
@@ -70,20 +70,20 @@ pub struct Asked<'a> {
     pub folder: PathBuf,
     /// Row of the job.
     pub job: usize,
-    /// What was measured of it.
+    /// The measured figure of that job.
     pub measured: Measured,
-    /// What logs or telemetry say of it.
+    /// Diagnosis of its logs or telemetry.
     pub evidence: Option<&'a Diagnosed>,
     /// Draws of hash seeds for collisions.
     pub draws: u32,
-    /// What the scenario assumes.
+    /// Assumptions of the scenario, a line each.
     pub assumed: Vec<String>,
 }
 
 /// The answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explained {
-    /// What was measured.
+    /// The measured figure.
     pub measured: Measured,
     /// The figure without any fault.
     pub expected: Weighed,
@@ -93,9 +93,9 @@ pub struct Explained {
     pub next: Option<Measurement>,
     /// Hypotheses that could not be simulated.
     pub not_simulated: Vec<Weighed>,
-    /// What a reader should know.
+    /// Remarks on the answer.
     pub notes: Vec<String>,
-    /// What the scenario assumes.
+    /// Assumptions of the scenario, a line each.
     pub assumed: Vec<String>,
 }
 

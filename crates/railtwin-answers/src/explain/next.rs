@@ -24,7 +24,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// By how much the figures differ, as a logarithm.
+    /// Difference of the figures as a natural logarithm.
     pub fn separation(&self) -> f64 {
         (self.first / self.second).ln().abs()
     }

@@ -17,7 +17,7 @@ pub struct Setting {
     pub hosts: u32,
     /// Ranks on each host.
     pub gpus: u32,
-    /// What a host is.
+    /// Host model.
     pub host: HostModel,
 }
 

@@ -215,7 +215,7 @@ pub struct Hints {
 pub struct Imported {
     /// Its name.
     pub source: String,
-    /// What it is.
+    /// Kind.
     pub format: Format,
     /// What it holds.
     pub content: Content,

@@ -16,7 +16,7 @@ const WINDOW_NS: u64 = 1_500_000_000;
 const SLOW: f64 = 0.5;
 /// Least time in the window in which something waited to be sent, as a share of it: less is too short a sample.
 const BUSY_SHARE: f64 = 0.15;
-/// By which factor the newest operations must all take longer, from when the last rank entered. A connection to a rank that
+/// Factor by which the newest operations must all take longer, from when the last rank entered. A connection to a rank that
 /// is late carries less, as that does not read, and the operations are as fast as before. Half the rate doubles the time
 /// of what a link carries; a half more leaves room for what else is in an operation.
 const LONGER: f64 = 1.5;

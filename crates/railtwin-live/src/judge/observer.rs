@@ -15,7 +15,7 @@ const CALM_NS: u64 = 10_000_000_000;
 /// Share of time in which something waited for a processor from which an observer is starved, percent: half of the time
 /// no time of its own holds.
 const STALL: f64 = 50.0;
-/// What an observer said of itself holds for so long.
+/// Time for which an observer's word of itself holds, ns.
 const TOLD_NS: u64 = 10_000_000_000;
 
 /// Whether the observer can be believed.

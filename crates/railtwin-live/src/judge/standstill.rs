@@ -23,7 +23,7 @@ pub(super) fn sign(now_ns: u64, hang_ns: u64, state: &State) -> Option<Sign> {
 
 type Roots = (Vec<Suspect>, Option<(u32, u32)>, Vec<Evidence>);
 
-/// Who keeps the others waiting: ranks outside of operations that have not entered the newest one; else the connection over
+/// Ranks that keep the others waiting: those outside of operations that have not entered the newest one; else the connection over
 /// which something was sent and did not arrive. A rank within an operation is not behind in the next one: collectives end
 /// rank by rank, and those who left first are ahead of nobody.
 fn roots(state: &State) -> Roots {

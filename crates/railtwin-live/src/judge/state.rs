@@ -1,4 +1,4 @@
-//! What is kept of each rank: the newest of every kind of record, and windows of heartbeats.
+//! State of each rank: the newest of every kind of record, and windows of heartbeats.
 use std::collections::{BTreeMap, VecDeque};
 
 use super::operations::Operations;
