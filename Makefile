@@ -73,7 +73,7 @@ need:
 need-lint:
 	@scripts/need build lint
 need-all:
-	@scripts/need build lint browser
+	@scripts/need build lint browser prometheus
 
 .PHONY: command
 command: $(PAGE)

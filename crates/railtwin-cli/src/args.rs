@@ -25,6 +25,7 @@ use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
 use crate::triage::TriageArgs;
 use crate::tune::TuneArgs;
+use crate::watch::WatchArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
 #[derive(Parser, Debug)]
@@ -87,6 +88,8 @@ pub enum Verb {
     Import(ImportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
+    /// Follow a folder that a cluster writes to, and keep incidents: opened, updated, closed, each told once
+    Watch(WatchArgs),
     /// Diagnose, then say what each culprit costs the jobs, what to take out first and which host replaces it
     Triage(TriageArgs),
     /// Say what a measured bandwidth or step time may have as its cause, each cause simulated, and what to measure next

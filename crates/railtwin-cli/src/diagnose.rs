@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use railtwin::Question;
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::answer::measured;
+use railtwin::diagnose::answer::{json_of, measured};
 use railtwin::diagnose::names::Names;
 use railtwin::diagnose::{Diagnosed, Inputs, SCHEMA, Unread, diagnose};
 use railtwin::diagnosed_page::page;
 use railtwin_formats::telemetry::{FileNotes, Skipped};
-use railtwin_records::{Component, Finding, Table};
+use railtwin_records::{Finding, Table};
 use railtwin_store::atomic::write_folder;
 use railtwin_store::{StoreError, one_line, parquet_write};
 use railtwin_units::SimTime;
@@ -217,35 +217,8 @@ fn write_tables(out: &Path, told: &Diagnosed) -> Result<(), CliError> {
     write_folder(out, &files.map_err(|error| failed(&error))?).map_err(|error| failed(&error))
 }
 
-fn component(component: &Component) -> Value {
-    json!({ "kind": component.kind(), "name": component.name() })
-}
-
 /// The diagnosis as JSON.
 pub(crate) fn data(told: &Diagnosed) -> Value {
-    let finding = |finding: &Finding| {
-        json!({
-            "id": finding.id(),
-            "at_ns": finding.at_ns,
-            "since_from_ns": finding.since.from_ns,
-            "since_until_ns": finding.since.until_ns,
-            "syndrome": finding.syndrome.name(),
-            "accuses": finding.accuses(),
-            "faults": finding.faults.iter().map(|fault| fault.name()).collect::<Vec<_>>(),
-            "suspects": finding.suspects.iter().map(|suspect| {
-                json!({ "component": component(&suspect.component), "share": suspect.share })
-            }).collect::<Vec<_>>(),
-            "confidence": finding.confidence,
-            "severity": finding.severity,
-            "time_lost_s": finding.cost.map(|cost| cost.lost_ns / 1e9),
-            "time_lost_share": finding.cost.map(|cost| cost.share),
-            "evidence": finding.evidence.iter().map(|line| json!({
-                "table": line.table, "what": line.words(), "seen": line.seen, "value": line.value, "expected": line.expected,
-                "unit": line.unit,
-            })).collect::<Vec<_>>(),
-            "advice": finding.advice,
-        })
-    };
     json!({
         "schema": SCHEMA,
         "answer": told.sentence(),
@@ -257,10 +230,10 @@ pub(crate) fn data(told: &Diagnosed) -> Value {
         "causes": told.causes().iter().map(|cause| json!({
             "findings": cause.findings, "follows": cause.follows, "confidence": cause.confidence,
         })).collect::<Vec<_>>(),
-        "findings": told.findings.iter().map(finding).collect::<Vec<_>>(),
+        "findings": told.findings.iter().map(json_of::finding).collect::<Vec<_>>(),
         "incidents": diagnose_live::data(&told.live),
         "actions": told.actions.iter().map(|action| json!({
-            "finding": action.finding, "kind": action.kind.name(), "target": component(&action.target),
+            "finding": action.finding, "kind": action.kind.name(), "target": json_of::component(&action.target),
             "reason": action.reason,
         })).collect::<Vec<_>>(),
         "files": told.files.iter().map(|file| json!({

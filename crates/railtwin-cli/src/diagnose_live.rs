@@ -1,38 +1,13 @@
 //! Incidents of live records, as JSON and as text.
 use railtwin::diagnose::LiveAnswer;
+use railtwin::diagnose::answer::json_of;
 use railtwin::diagnose::answer::measured;
-use railtwin_live::LiveIncident;
 use railtwin_store::one_line;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Incidents as JSON; times are ns on the clock of the records.
 pub(crate) fn data(live: &LiveAnswer) -> Value {
-    let incident = |one: &LiveIncident| {
-        json!({
-            "id": one.id,
-            "kind": one.kind.name(),
-            "accuses": one.accuses(),
-            "opened_at": one.opened_ns,
-            "updated_at": one.updated_ns,
-            "confirmed_at": one.confirmed_ns,
-            "closed_at": one.closed_ns,
-            "suspects": one.suspects.iter().map(|suspect| {
-                let component = live.component(suspect.place);
-                json!({
-                    "component": { "kind": component.kind(), "name": component.name() },
-                    "rank": suspect.place.rank(),
-                    "share": suspect.share,
-                })
-            }).collect::<Vec<_>>(),
-            "edge": one.edge.map(|(from, to)| json!({ "from": from, "to": to })),
-            "evidence": one.evidence.iter().map(|line| json!({
-                "what": line.words(), "seen": line.seen, "value": line.value, "expected": line.expected,
-                "unit": line.unit,
-            })).collect::<Vec<_>>(),
-            "next_step": one.kind.next_step(),
-        })
-    };
-    live.incidents.iter().map(incident).collect()
+    live.incidents.iter().map(|one| json_of::incident(one, |place| live.component(place))).collect()
 }
 
 /// Incidents as lines, with seconds since the first record.

@@ -81,6 +81,7 @@ mod triage;
 mod triage_request;
 mod tune;
 mod units;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, LineWriter, Write};
@@ -189,6 +190,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Calibrate(args) => calibrate::run(args, streams),
             Verb::Explain(args) => explain::run(args, streams),
             Verb::Triage(args) => triage::run(args, streams),
+            Verb::Watch(args) => watch::run(args, streams),
             Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),

@@ -32,5 +32,6 @@ mod triage;
 mod tune;
 mod two_runs;
 mod unended;
+mod watch;
 mod weeks;
 mod wrong_scenarios;

@@ -15,17 +15,17 @@ const GAP_LOOKS: u64 = 1_200;
 /// The incidents of records that stand in the order of time. The last look is at the last record.
 pub fn incidents(records: &[Record], settings: JudgeSettings) -> Vec<LiveIncident> {
     let mut judge = LiveJudge::new(settings);
-    Pace::default().take(&mut judge, records);
+    LookPace::default().take(&mut judge, records);
     judge.incidents().to_vec()
 }
 
 /// How far a judge has looked.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
-pub struct Pace {
+pub struct LookPace {
     now_ns: Option<u64>,
 }
 
-impl Pace {
+impl LookPace {
     /// The moment of the newest look, ns; none before the first.
     pub const fn now_ns(&self) -> Option<u64> {
         self.now_ns

@@ -2,6 +2,8 @@
 //!
 //! Findings that are one thing in words, such as eight pairs that are slow alike or two ranks that hold a job up together,
 //! are one cause. What follows from a cause stands under it.
+pub mod json_of;
+
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use railtwin_formats::telemetry::{FileNotes, Format, Note, Skipped};
 use railtwin_live::reader::{RankFile, merged, rank_of_name, read_rows};
 use railtwin_live::record::{Body, Record};
-use railtwin_live::{JudgeSettings, LiveIncident, SuspectPlace, replay};
+use railtwin_live::{JudgeSettings, LiveIncident, LiveKind, SuspectPlace, replay};
 use railtwin_records::{ColumnData, Component, Table};
 use railtwin_units::SimTime;
 
 use crate::error::Error;
+
+/// Severity of what loses packets and slows nothing that is seen.
+const LOSES: f64 = 0.05;
 
 /// What live records say.
 #[derive(Clone, Debug, Default)]
@@ -122,5 +125,18 @@ impl LiveAnswer {
     pub fn component(&self, place: SuspectPlace) -> Component {
         let named = self.nics.get(&place.rank()).filter(|_| matches!(place, SuspectPlace::Nic(_)));
         named.map_or_else(|| place.component(&self.job), |name| Component::Nic(name.clone()))
+    }
+}
+
+/// Severity of an incident: the share of the time of a phase or message that is beyond what is usual; 1 for what stands still.
+pub fn severity(incident: &LiveIncident) -> f64 {
+    let first = incident.evidence.first().map(|line| (line.value, line.expected));
+    match (incident.kind, first) {
+        (kind, _) if kind.stops() => 1.0,
+        (LiveKind::SlowCompute | LiveKind::SlowData, Some((took, usual))) if took > 0.0 => {
+            (1.0 - usual / took).max(0.0)
+        }
+        (LiveKind::SlowLink, Some((carried, past))) if past > 0.0 => (1.0 - carried / past).max(0.0),
+        _ => LOSES,
     }
 }

@@ -3,10 +3,7 @@ use railtwin_live::{LiveIncident, LiveKind};
 use railtwin_records::{FaultKind, Finding, Since, Suspect, Syndrome};
 
 use super::{Judgement, RowsView};
-use crate::live::LiveAnswer;
-
-/// Severity of what loses packets and slows nothing that is seen.
-const LOSES: f64 = 0.05;
+use crate::live::{LiveAnswer, severity};
 
 /// Findings of the incidents that are of the job, and notes on the others.
 pub(super) fn judge(rows: &RowsView<'_>) -> Judgement {
@@ -55,18 +52,5 @@ fn syndrome_of(incident: &LiveIncident) -> (Syndrome, Vec<FaultKind>) {
         LiveKind::LossyLink | LiveKind::ObserverStarved | LiveKind::RecordsMissing => {
             (Syndrome::CommunicationSlow, vec![FaultKind::Lossy])
         }
-    }
-}
-
-/// Share of the time of a phase or message that is beyond what is usual; 1 for what stands still.
-fn severity(incident: &LiveIncident) -> f64 {
-    let first = incident.evidence.first().map(|line| (line.value, line.expected));
-    match (incident.kind, first) {
-        (kind, _) if kind.stops() => 1.0,
-        (LiveKind::SlowCompute | LiveKind::SlowData, Some((took, usual))) if took > 0.0 => {
-            (1.0 - usual / took).max(0.0)
-        }
-        (LiveKind::SlowLink, Some((carried, past))) if past > 0.0 => (1.0 - carried / past).max(0.0),
-        _ => LOSES,
     }
 }

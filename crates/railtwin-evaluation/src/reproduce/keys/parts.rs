@@ -135,6 +135,7 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin-pairs",
     "railtwin-reading",
     "railtwin-store",
+    "railtwin-watch",
     "railtwin-calibration/bandwidth",
     "railtwin-calibration/calibrate",
     "railtwin-calibration/lib",
