@@ -81,6 +81,7 @@ mod triage;
 mod triage_request;
 mod tune;
 mod units;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, LineWriter, Write};
@@ -192,6 +193,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
+            Verb::Worker(args) => worker::run(args, own, streams),
             Verb::Schema => schema::run(streams),
         }),
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

@@ -33,4 +33,5 @@ mod tune;
 mod two_runs;
 mod unended;
 mod weeks;
+mod worker;
 mod wrong_scenarios;

@@ -215,7 +215,8 @@ impl<'a> Observer<'a> {
         if self.end.is_some() {
             return;
         }
-        let Some(state) = self.process.state() else { return };
+        // How a process ended is only known once it has been waited for.
+        let Some(state) = self.process.state().filter(|state| !matches!(state, 'Z' | 'X')) else { return };
         // Running and sleeping change all the time and say nothing.
         let class = if matches!(state, 'R' | 'S') { 'S' } else { state };
         if always || self.state != Some(class) {
