@@ -163,7 +163,7 @@ impl CliError {
                 let help = "the points that are done are kept: the same command runs the others again";
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), Some(help.to_owned()))))
             }
-            Self::Unexpected(_) | Self::TimeUp(_) | Self::Folder(_) | Self::Write(_) => {
+            Self::Unexpected(_) | Self::TimeUp(_) | Self::Folder(_) | Self::Worker(_) | Self::Write(_) => {
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), None)))
             }
         }

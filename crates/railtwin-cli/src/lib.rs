@@ -107,7 +107,10 @@ fn set_limit(args: &Args) -> Result<(), CliError> {
     input::set_limit(limit);
     railtwin::memory::set_limit(args.memory.map(|bytes| bytes.0));
     foreseen::ask(args.estimate);
-    memory_watch::begin();
+    // The processes of a job have one thread each: signals are read by it, and its CPU time is the cost of recording.
+    if !matches!(args.verb, Verb::Worker(_)) {
+        memory_watch::begin();
+    }
     Ok(())
 }
 
