@@ -1,5 +1,6 @@
 //! Incidents: opened by signs, updated while these go on, confirmed, closed when they are gone; never repeated.
 use railtwin_records::{Component, Evidence};
+use serde::{Deserialize, Serialize};
 
 /// A sign that has been gone for so long closes its incident: ten heartbeats of the common 200 ms, so that one window
 /// that looks well by chance does not.
@@ -10,7 +11,7 @@ const AGAIN_NS: u64 = 30_000_000_000;
 const LASTING_NS: u64 = 3_000_000_000;
 
 /// A kind of incident.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum LiveKind {
     /// The process of a rank is gone; its peers found their connections closed.
     KilledProcess,
@@ -89,7 +90,7 @@ impl LiveKind {
 }
 
 /// Something that can be at fault.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum SuspectPlace {
     /// The process of a rank, by its number.
     Rank(u32),
@@ -115,7 +116,7 @@ impl SuspectPlace {
 }
 
 /// A suspect, and which share of the confidence is on it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Suspect {
     /// Kind.
     pub place: SuspectPlace,
@@ -136,7 +137,7 @@ pub(crate) struct Sign {
 }
 
 /// Something that went wrong, from its first sign to its end.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LiveIncident {
     /// Number of the incident, from 1 on in the order of opening.
     pub id: u32,
@@ -154,7 +155,8 @@ pub struct LiveIncident {
     pub suspects: Vec<Suspect>,
     /// The connection that shows it, from and to; none where it is none of one connection.
     pub edge: Option<(u32, u32)>,
-    /// Its evidence, of the last time that the sign was seen.
+    /// Its evidence, of the last time that the sign was seen; not stored.
+    #[serde(skip)]
     pub evidence: Vec<Evidence>,
     /// When the sign was last seen, ns.
     pub seen_ns: u64,
@@ -168,7 +170,7 @@ impl LiveIncident {
 }
 
 /// All incidents.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Book {
     pub(crate) incidents: Vec<LiveIncident>,
 }

@@ -1,6 +1,8 @@
 //! Files of records: lines to records, with what was skipped; and the records of several files in the order of time.
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::{Body, Damage, Line, Record, VERSION, line};
 
 /// Damaged lines of a file that are named; all are counted.
@@ -57,58 +59,79 @@ pub fn read(bytes: &[u8], rank: Option<u32>) -> RankFile {
 /// Reads records that stand one by one, such as rows of a table, each with its rank where the row tells one; else as
 /// [`read`] does.
 pub fn read_rows<'a>(rows: impl Iterator<Item = (Option<u32>, &'a [u8])>, rank: Option<u32>) -> RankFile {
-    let mut file = RankFile::default();
-    let mut of_file = rank;
-    let mut clocks: BTreeMap<Option<u32>, ToldClock> = BTreeMap::new();
-    for (at, (of_row, text)) in rows.enumerate() {
-        if text.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let (time_ns, body) = match line(text) {
-            Ok(Line::Known(time_ns, body)) => (time_ns, body),
-            Ok(Line::Unknown) => {
-                file.unknown += 1;
-                continue;
-            }
-            Err(damage) => {
-                file.damage(at, damage);
-                continue;
-            }
-        };
-        if let Body::Header(header) = &body {
-            file.newest = file.newest.max(header.v);
-            of_file = header.rank.or(of_file);
-        }
-        let rank = of_row.or(of_file);
-        if let Body::Clock(clock) = &body {
-            clocks.insert(rank, (clock.offset_ns, clock.drift_ppb, time_ns));
-        }
-        let clock = clocks.get(&rank).copied().unwrap_or_default();
-        match rank {
-            Some(rank) => file.records.push(Record { rank, time_ns: corrected(time_ns, clock), body }),
-            None => file.damage(at, Damage::NoRank),
-        }
-    }
-    file
+    let mut reader = LineReader::new(rank);
+    let records = rows.filter_map(|(of_row, text)| reader.take(of_row, text)).collect();
+    let LineReader { newest, unknown, damaged, first_damaged, .. } = reader;
+    RankFile { records, newest, unknown, damaged, first_damaged }
+}
+
+/// Reads the lines of one file as they come. A reader that is stored and read back goes on where it was.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct LineReader {
+    rank: Option<u32>,
+    clocks: BTreeMap<u32, ToldClock>,
+    lines: u64,
+    newest: Option<u64>,
+    unknown: u64,
+    damaged: u64,
+    first_damaged: Vec<(u64, Damage)>,
 }
 
 /// A clock as a record told it: offset, ns; drift, ns each second; time of the record, ns.
 type ToldClock = (i64, i64, u64);
+
+impl LineReader {
+    /// A reader of a file whose name tells this rank; a header wins over it.
+    pub fn new(rank: Option<u32>) -> Self {
+        Self { rank, ..Self::default() }
+    }
+
+    /// Lines that are no records.
+    pub const fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Takes a line; `of_row` is its rank where it stands in a table that tells one. The record of it, with its time on the
+    /// reference clock; none for a line that is damaged, empty or of a kind that is not known.
+    pub fn take(&mut self, of_row: Option<u32>, text: &[u8]) -> Option<Record> {
+        self.lines += 1;
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        let (time_ns, body) = match line(text) {
+            Ok(Line::Known(time_ns, body)) => (time_ns, body),
+            Ok(Line::Unknown) => {
+                self.unknown += 1;
+                return None;
+            }
+            Err(damage) => return self.damage(damage),
+        };
+        if let Body::Header(header) = &body {
+            self.newest = self.newest.max(header.v);
+            self.rank = header.rank.or(self.rank);
+        }
+        let Some(rank) = of_row.or(self.rank) else { return self.damage(Damage::NoRank) };
+        if let Body::Clock(clock) = &body {
+            self.clocks.insert(rank, (clock.offset_ns, clock.drift_ppb, time_ns));
+        }
+        let clock = self.clocks.get(&rank).copied().unwrap_or_default();
+        Some(Record { rank, time_ns: corrected(time_ns, clock), body })
+    }
+
+    fn damage(&mut self, damage: Damage) -> Option<Record> {
+        self.damaged += 1;
+        if self.first_damaged.len() < NAMED {
+            self.first_damaged.push((self.lines, damage));
+        }
+        None
+    }
+}
 
 /// A time of the host on the reference clock.
 fn corrected(time_ns: u64, (offset_ns, drift_ppb, told_ns): ToldClock) -> u64 {
     let since = i128::from(time_ns) - i128::from(told_ns);
     let offset = i128::from(offset_ns) + i128::from(drift_ppb) * since / 1_000_000_000;
     u64::try_from((i128::from(time_ns) - offset).max(0)).unwrap_or(u64::MAX)
-}
-
-impl RankFile {
-    fn damage(&mut self, at: usize, damage: Damage) {
-        self.damaged += 1;
-        if self.first_damaged.len() < NAMED {
-            self.first_damaged.push((at as u64 + 1, damage));
-        }
-    }
 }
 
 /// Records of several files in the order of time; those of one moment by rank, then as they stand.

@@ -1,5 +1,5 @@
 //! The record schema: one JSON object a line, of one rank; `docs/reference/live-records.md` has every field with its unit.
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Newest schema version that this reader knows. A header without one, and a file without a header, are version 1.
@@ -127,7 +127,7 @@ pub struct Heartbeat {
 }
 
 /// TCP_INFO of a connection.
-#[derive(Clone, Copy, PartialEq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpReading {
     /// The rank at its other end, where the writer tells it.
@@ -153,7 +153,7 @@ pub struct TcpReading {
 }
 
 /// `err`: an error at a connection.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Broken {
     /// Operation that the rank was in.
     #[serde(default)]
@@ -213,7 +213,7 @@ pub struct Observer {
 }
 
 /// Why a line is no record.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Damage {
     /// No JSON object: cut off, or not JSON.
     NoObject,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use railtwin_live::record::{Body, Record};
-use railtwin_live::{LiveIncident, LiveKind};
+use railtwin_live::replay::Pace;
+use railtwin_live::{JudgeSettings, LiveIncident, LiveJudge, LiveKind};
 
-use crate::score::{Recording, judged, score};
+use crate::score::{HANG_NS, Recording, judged, score};
 
 /// Short cuts of three recordings; see the README beside them.
 fn shipped() -> Vec<Recording> {
@@ -128,6 +129,23 @@ fn records_of_a_rank_that_end_while_the_job_goes_on_accuse_nobody() {
         let cut_ns = records[records.len() / 2].time_ns;
         records.retain(|record| record.rank != 2 || record.time_ns <= cut_ns);
         assert_eq!(accused(&judged(&records)), [], "{}", run.name);
+    }
+}
+
+#[test]
+fn a_judge_that_is_stored_and_read_back_goes_on_as_if_it_had_not_been() {
+    for run in shipped() {
+        let records = run.records();
+        let told = |one: &LiveIncident| (one.id, one.kind, one.suspects.clone(), one.opened_ns / 1_000_000_000);
+        let whole: Vec<_> = judged(&records).iter().map(told).collect();
+        let (mut judge, mut pace) = (LiveJudge::new(JudgeSettings { hang_ns: HANG_NS }), Pace::default());
+        for part in records.chunks(97) {
+            pace.take(&mut judge, part);
+            let stored = serde_json::to_string(&(&judge, &pace)).expect("a judge can be stored");
+            (judge, pace) = serde_json::from_str(&stored).expect("a judge can be read back");
+        }
+        let parts: Vec<_> = judge.incidents().iter().map(told).collect();
+        assert_eq!(parts, whole, "{}", run.name);
     }
 }
 

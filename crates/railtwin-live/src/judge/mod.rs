@@ -12,10 +12,11 @@ mod state;
 use crate::incident::{Book, LiveIncident, LiveKind};
 use crate::record::Record;
 use observer::Watch;
+use serde::{Deserialize, Serialize};
 use state::State;
 
 /// Settings of the judge.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JudgeSettings {
     /// A job that does not move for so long hangs, ns: that confirms what a direct sign opened.
     pub hang_ns: u64,
@@ -32,7 +33,9 @@ impl Default for JudgeSettings {
 ///
 /// Records come in the order of time, as far as clocks of hosts agree; [`LiveJudge::advance`] says that time has passed, and is
 /// where everything is judged. Times of calls and records alone decide, so that the same records give the same incidents.
-#[derive(Clone, Default, Debug)]
+/// A judge that is stored and read back goes on as if it had not been; evidence of incidents alone is not stored, and comes
+/// again with the next sign.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct LiveJudge {
     settings: JudgeSettings,
     state: State,

@@ -1,6 +1,7 @@
 //! The observer judges itself: where its own timer fires late it accuses nobody.
 use railtwin_records::Evidence;
 use railtwin_records::seen::LiveSeen;
+use serde::{Deserialize, Serialize};
 
 use super::state::State;
 use crate::incident::{LiveKind, Sign};
@@ -19,7 +20,7 @@ const STALL: f64 = 50.0;
 const TOLD_NS: u64 = 10_000_000_000;
 
 /// Whether the observer can be believed.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Watch {
     starved_ns: Option<u64>,
 }

@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use railtwin_units::robust::median;
+use serde::{Deserialize, Serialize};
 
 /// Operations that are open at a time and kept: ranks are apart by a few.
 const OPEN: usize = 64;
@@ -13,7 +14,7 @@ const NEWEST: usize = 16;
 const LEAST: usize = 4;
 
 /// Times of operations.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Operations {
     /// By number: when the last rank entered, and when the last one ended, ns.
     open: BTreeMap<u64, (u64, u64)>,

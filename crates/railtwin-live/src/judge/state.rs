@@ -1,6 +1,8 @@
 //! State of each rank: the newest of every kind of record, and windows of heartbeats.
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::operations::Operations;
 use crate::record::{Body, Broken, Heartbeat, Record, TcpReading};
 
@@ -22,7 +24,7 @@ const FRESH: usize = 2;
 const BUSY_SHARE: f64 = 0.05;
 
 /// Where a rank stands at a heartbeat.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Beat {
     pub(crate) time_ns: u64,
     pub(crate) inside: bool,
@@ -33,7 +35,7 @@ pub(crate) struct Beat {
 }
 
 /// Round trips of one heartbeat.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pings {
     pub(crate) time_ns: u64,
     /// Other ranks with their round trip, us; none where no answer came.
@@ -41,7 +43,7 @@ pub(crate) struct Pings {
 }
 
 /// A step of a rank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StepSeen {
     pub(crate) time_ns: u64,
     pub(crate) data_us: u64,
@@ -49,7 +51,7 @@ pub(crate) struct StepSeen {
 }
 
 /// One rank.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Rank {
     pub(crate) first_ns: u64,
     /// Newest record of any kind.
@@ -264,7 +266,7 @@ fn trim<T>(queue: &mut VecDeque<T>, now_ns: u64, kept_ns: u64, time_ns: impl Fn(
 }
 
 /// All ranks, and when the job last moved.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) ranks: BTreeMap<u32, Rank>,
     /// When a rank last entered or ended anything, or sent or received a stage, ns.
