@@ -1,5 +1,9 @@
 //! `railtwin worker`: real processes over loopback, their records and what the judge says of them.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test: processes, files and clocks are its matter")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test: processes, files and clocks are its matter"
+)]
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -111,7 +115,8 @@ fn a_sound_job_leaves_whole_records_and_no_incident() {
         let files = files(folder);
         for (rank, file) in files.iter().enumerate() {
             assert_eq!((file.damaged, file.unknown), (0, 0), "rank {rank}: {:?}", file.first_damaged);
-            let count = |is_one: fn(&Body) -> bool| file.records.iter().filter(|one| is_one(&one.body)).count();
+            let count =
+                |is_one: fn(&Body) -> bool| file.records.iter().filter(|one| is_one(&one.body)).count();
             let (entered, ended) =
                 (count(|one| matches!(one, Body::Entered(_))), count(|one| matches!(one, Body::Ended(_))));
             assert!(entered == ended && ended >= 10, "rank {rank}: {entered} entered, {ended} ended");
@@ -125,7 +130,9 @@ fn a_sound_job_leaves_whole_records_and_no_incident() {
             assert_eq!(connection.peer, Some((rank as u32 + 1) % RANKS as u32));
             assert!(connection.ba > 0, "rank {rank}: {connection:?}");
             let answered = file.records.iter().any(|one| match &one.body {
-                Body::Heartbeat(heartbeat) => heartbeat.ping.iter().filter(|trip| **trip >= 0).count() == RANKS - 1,
+                Body::Heartbeat(heartbeat) => {
+                    heartbeat.ping.iter().filter(|trip| **trip >= 0).count() == RANKS - 1
+                }
                 _ => false,
             });
             assert!(answered, "rank {rank}: the others answered pings");

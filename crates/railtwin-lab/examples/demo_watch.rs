@@ -38,9 +38,11 @@ fn outside(words: &[String]) -> Result<ExitCode, LabError> {
 
 fn inside(words: &[String]) -> Result<ExitCode, LabError> {
     let has = |flag: &str| words.iter().any(|word| word == flag);
-    let value = |flag: &str| words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1)).cloned();
+    let value =
+        |flag: &str| words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1)).cloned();
     let program = PathBuf::from(value("--program").unwrap_or_else(|| "target/release/railtwin".into()));
-    let program = program.canonicalize().map_err(|error| LabError(format!("{}: {error}", program.display())))?;
+    let program =
+        program.canonicalize().map_err(|error| LabError(format!("{}: {error}", program.display())))?;
     let folder = std::env::temp_dir().join(format!("railtwin-lab-{}", railtwin_lab::now_ns()));
     std::fs::create_dir_all(&folder).map_err(|error| LabError(format!("{}: {error}", folder.display())))?;
     let watcher = match has("--stand-in") {
@@ -61,7 +63,11 @@ fn inside(words: &[String]) -> Result<ExitCode, LabError> {
     let outcomes = trial::run(&plan, &mut |line| println!("{line}"))?;
     let missed = outcomes.iter().filter(|one| !one.is_skipped && !one.misses.is_empty()).count();
     let skipped = outcomes.iter().filter(|one| one.is_skipped).count();
-    println!("{} of {} as expected, {missed} missed, {skipped} skipped", outcomes.len() - missed - skipped, outcomes.len());
+    println!(
+        "{} of {} as expected, {missed} missed, {skipped} skipped",
+        outcomes.len() - missed - skipped,
+        outcomes.len()
+    );
     if !has("--keep") && missed == 0 {
         // What is left of it is in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&folder);

@@ -89,14 +89,26 @@ impl Fault {
                 confirmed_s: Some(hang_s + 0.5),
             },
             // Its neighbors are gone at once, so that there is nothing to wait for.
-            Self::Kill => {
-                Expectation { kinds: &["killed-process"], opened_s: 2.0, named_s: 2.0, confirmed_s: Some(2.0) }
+            Self::Kill => Expectation {
+                kinds: &["killed-process"],
+                opened_s: 2.0,
+                named_s: 2.0,
+                confirmed_s: Some(2.0),
+            },
+            Self::SlowCompute => {
+                Expectation { kinds: &["slow-compute"], opened_s: 3.0, named_s: 3.0, confirmed_s: None }
             }
-            Self::SlowCompute => Expectation { kinds: &["slow-compute"], opened_s: 3.0, named_s: 3.0, confirmed_s: None },
-            Self::SlowData => Expectation { kinds: &["slow-data"], opened_s: 3.0, named_s: 3.0, confirmed_s: None },
+            Self::SlowData => {
+                Expectation { kinds: &["slow-data"], opened_s: 3.0, named_s: 3.0, confirmed_s: None }
+            }
             Self::ThrottleUp | Self::ThrottleDown => {
                 // The full queue drops packets, which may be seen first.
-                Expectation { kinds: &["lossy-link", "slow-link"], opened_s: 3.0, named_s: 3.0, confirmed_s: None }
+                Expectation {
+                    kinds: &["lossy-link", "slow-link"],
+                    opened_s: 3.0,
+                    named_s: 3.0,
+                    confirmed_s: None,
+                }
             }
             Self::LossUp | Self::LossDown => {
                 Expectation { kinds: &["lossy-link"], opened_s: 3.0, named_s: 10.0, confirmed_s: None }
@@ -157,7 +169,9 @@ impl Fault {
             Self::SlowCompute | Self::SlowData => slow(control, rank, None),
             Self::ThrottleUp => network::unthrottle(LinkEnd::Rank(rank)),
             Self::ThrottleDown => network::unthrottle(LinkEnd::Switch(rank)),
-            Self::LossUp | Self::LossDown | Self::SilentOneWay | Self::SilentBothWays => network::drop_nothing(rank),
+            Self::LossUp | Self::LossDown | Self::SilentOneWay | Self::SilentBothWays => {
+                network::drop_nothing(rank)
+            }
         }
     }
 }

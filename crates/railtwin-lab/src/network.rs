@@ -68,7 +68,8 @@ pub fn build(ranks: usize) -> Result<(), LabError> {
 
 fn rate(verb: &str, end: LinkEnd, mbit: u32) -> Result<(), LabError> {
     let (tc, device) = (end.tc(), end.device());
-    command(&format!("{tc} qdisc {verb} dev {device} root tbf rate {mbit}mbit burst 128kb limit 1mb")).map(drop)
+    command(&format!("{tc} qdisc {verb} dev {device} root tbf rate {mbit}mbit burst 128kb limit 1mb"))
+        .map(drop)
 }
 
 /// Throttles an end to a tenth.

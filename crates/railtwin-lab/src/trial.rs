@@ -182,7 +182,10 @@ fn open(events: &[WatchEvent]) -> usize {
 
 /// The head of the table.
 pub fn head() -> String {
-    format!("{:<26} {:>4} {:>8} {:>8} {:>8} {:>10}  {}", "what", "rank", "opened", "read", "named", "confirmed", "result")
+    format!(
+        "{:<26} {:>4} {:>8} {:>8} {:>8} {:>10}  {}",
+        "what", "rank", "opened", "read", "named", "confirmed", "result"
+    )
 }
 
 /// A line of the table; times in s since the fault.

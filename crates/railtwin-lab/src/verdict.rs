@@ -92,7 +92,9 @@ impl Verdict {
         let mut misses = Vec::new();
         let mut hold = |what: &str, time_s: Option<f64>, limit_s: f64| match time_s {
             None => misses.push(format!("not {what}")),
-            Some(time_s) if time_s > limit_s => misses.push(format!("{what} after {time_s:.1} s, limit {limit_s:.1} s")),
+            Some(time_s) if time_s > limit_s => {
+                misses.push(format!("{what} after {time_s:.1} s, limit {limit_s:.1} s"))
+            }
             Some(_) => {}
         };
         hold("opened", self.opened_s, expectation.opened_s);
@@ -113,7 +115,8 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn event(what: &str, kind: &str, at_s: u64, suspects: &[(&str, usize, f64)]) -> WatchEvent {
-        let suspect = |one: &(&str, usize, f64)| NamedSuspect { kind: one.0.into(), rank: one.1, share: one.2 };
+        let suspect =
+            |one: &(&str, usize, f64)| NamedSuspect { kind: one.0.into(), rank: one.1, share: one.2 };
         WatchEvent {
             read_ns: (at_s + 1) * S,
             what: what.into(),

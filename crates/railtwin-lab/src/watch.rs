@@ -108,9 +108,16 @@ impl Watch {
             Watcher::Command(program) => program,
         };
         let mut command = Command::new(program);
-        command.arg("watch").arg(records).args(["--every", "1s", "--hang-limit", &format!("{HANG_S}s"), "--json"]);
+        command.arg("watch").arg(records).args([
+            "--every",
+            "1s",
+            "--hang-limit",
+            &format!("{HANG_S}s"),
+            "--json",
+        ]);
         command.arg("--state").arg(state).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| LabError(format!("{}: {error}", program.display())))?;
+        let mut child =
+            command.spawn().map_err(|error| LabError(format!("{}: {error}", program.display())))?;
         let out = child.stdout.take().ok_or_else(|| LabError("the watcher has no standard output".into()))?;
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -157,7 +164,10 @@ mod tests {
             "suspects":[{"component":{"kind":"nic","name":"rank-3/nic"},"rank":3,"share":0.45}],
             "edge":{"from":3,"to":4},"evidence":[],"next_step":""}}"#;
         let event = parse(line, 9).expect("it is one");
-        assert_eq!((event.incident, event.edge, event.confirmed_ns), (("attempt-1".into(), 2), Some((3, 4)), None));
+        assert_eq!(
+            (event.incident, event.edge, event.confirmed_ns),
+            (("attempt-1".into(), 2), Some((3, 4)), None)
+        );
         assert_eq!(event.suspects, [NamedSuspect { kind: "nic".into(), rank: 3, share: 0.45 }]);
         assert_eq!(parse("{\"what\":\"started\"}", 9), None);
         assert_eq!(parse("rubbish", 9), None);

@@ -231,17 +231,20 @@ fn a_starved_observer_accuses_nobody() {
 }
 
 #[test]
-fn an_observer_that_says_it_is_stalled_is_believed() {
-    let mut records = made(20, between(8.0, 16.0, Fault::Stopped(5)));
-    let told = |second: u64| Record {
-        rank: 0,
-        time_ns: second * 1_000 * MS,
-        body: Body::Observer(Observer { late_us: 0, stall: 80.0 }),
+fn an_observer_that_says_it_is_late_on_a_busy_host_is_believed() {
+    let kinds = |late_us: u64| -> Vec<LiveKind> {
+        let mut records = made(20, between(8.0, 16.0, Fault::Stopped(5)));
+        let told = |second: u64| Record {
+            rank: 0,
+            time_ns: second * 1_000 * MS,
+            body: Body::Observer(Observer { late_us, stall: 95.0 }),
+        };
+        records.extend((2..20).map(told));
+        records.sort_by_key(|record| record.time_ns);
+        judged(&records).iter().map(|one| one.kind).collect()
     };
-    records.extend((2..20).map(told));
-    records.sort_by_key(|record| record.time_ns);
-    let kinds: Vec<LiveKind> = judged(&records).iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [LiveKind::ObserverStarved]);
+    assert_eq!(kinds(210_000), [LiveKind::ObserverStarved]);
+    assert_eq!(kinds(5_000), [LiveKind::StoppedProcess], "a busy host with an observer in time");
 }
 
 #[test]
@@ -336,7 +339,10 @@ fn a_rank_that_ends_with_an_error_of_its_own_is_named() {
     records.push(Record { rank: 3, time_ns: 6_000 * MS, body: Body::Left(Left { status: 1 }) });
     records.sort_by_key(|record| record.time_ns);
     let incidents = judged(&records);
-    assert_eq!((incidents[0].kind, incidents[0].suspects[0].place), (LiveKind::KilledProcess, SuspectPlace::Rank(3)));
+    assert_eq!(
+        (incidents[0].kind, incidents[0].suspects[0].place),
+        (LiveKind::KilledProcess, SuspectPlace::Rank(3))
+    );
 }
 
 #[test]
@@ -361,7 +367,9 @@ fn heartbeats_that_show_another_connection_are_no_loss_and_no_slowness() {
             let is_other = record.time_ns / (3_000 * MS) % 2 == 1;
             heartbeat.s = heartbeat.s.map(|of| match is_other {
                 false => TcpReading { peer: Some(5), ..of },
-                true => TcpReading { peer: Some(2), rtx: of.rtx + 900, ba: of.ba / 9, busy: of.busy + 7, ..of },
+                true => {
+                    TcpReading { peer: Some(2), rtx: of.rtx + 900, ba: of.ba / 9, busy: of.busy + 7, ..of }
+                }
             });
         }
     }

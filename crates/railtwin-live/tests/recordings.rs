@@ -136,7 +136,8 @@ fn records_of_a_rank_that_end_while_the_job_goes_on_accuse_nobody() {
 fn a_judge_that_is_stored_and_read_back_goes_on_as_if_it_had_not_been() {
     for run in shipped() {
         let records = run.records();
-        let told = |one: &LiveIncident| (one.id, one.kind, one.suspects.clone(), one.opened_ns / 1_000_000_000);
+        let told =
+            |one: &LiveIncident| (one.id, one.kind, one.suspects.clone(), one.opened_ns / 1_000_000_000);
         let whole: Vec<_> = judged(&records).iter().map(told).collect();
         let (mut judge, mut pace) = (LiveJudge::new(JudgeSettings { hang_ns: HANG_NS }), Pace::default());
         for part in records.chunks(97) {

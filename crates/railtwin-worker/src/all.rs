@@ -56,7 +56,11 @@ pub(crate) fn run(job: &Job, program: &Program) -> Result<Vec<RankCost>, WorkerE
     match bad.first() {
         None => Ok(costs),
         Some(first) => {
-            let text = format!("{} of {} ranks did not end in order, rank {first} among them", bad.len(), job.ranks());
+            let text = format!(
+                "{} of {} ranks did not end in order, rank {first} among them",
+                bad.len(),
+                job.ranks()
+            );
             Err(WorkerError::Failed(text))
         }
     }
@@ -69,7 +73,9 @@ fn wait(children: &mut [Child], signals: &SignalFd) {
         if signal.ssi_signo == Signal::SIGCHLD as u32 {
             continue;
         }
-        for child in children.iter_mut().filter_map(|child| matches!(child.try_wait(), Ok(None)).then_some(child)) {
+        for child in
+            children.iter_mut().filter_map(|child| matches!(child.try_wait(), Ok(None)).then_some(child))
+        {
             // One that ends meanwhile needs no signal.
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
         }

@@ -31,7 +31,9 @@ impl Busiest {
             let reading = readings[at].filter(|_| names[at].sends)?;
             Some(busy_us(&reading).saturating_sub(self.before[at]))
         };
-        let most = (0..names.len()).filter_map(|at| Some((grown(at)?, at))).max_by_key(|(grown, at)| (*grown, usize::MAX - at));
+        let most = (0..names.len())
+            .filter_map(|at| Some((grown(at)?, at)))
+            .max_by_key(|(grown, at)| (*grown, usize::MAX - at));
         if let Some((most, at)) = most {
             let stays = self.sends.and_then(grown).is_some_and(|own| most <= FACTOR * own);
             if !stays {
@@ -42,7 +44,8 @@ impl Busiest {
             *before = reading.as_ref().map_or(*before, busy_us);
         }
         let silent = |at: &usize| readings[*at].map_or(0, |reading| reading.last_received);
-        let receives = (0..names.len()).filter(|at| names[*at].receives && readings[*at].is_some()).max_by_key(silent);
+        let receives =
+            (0..names.len()).filter(|at| names[*at].receives && readings[*at].is_some()).max_by_key(silent);
         (self.sends.filter(|at| readings[*at].is_some()), receives)
     }
 }

@@ -53,7 +53,8 @@ pub(crate) fn write(spec: &CheckpointSpec, rank: usize, step: u64) -> Result<(),
 /// The newest complete checkpoint of a rank: the number of steps that it holds.
 pub(crate) fn newest(spec: &CheckpointSpec, rank: usize) -> Option<u64> {
     let end = format!(".r{rank}");
-    let names = fs::read_dir(&spec.folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names =
+        fs::read_dir(&spec.folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let steps = names.filter_map(|name| name.strip_prefix("step-")?.strip_suffix(&end)?.parse().ok());
     let mut steps: Vec<u64> = steps.collect();
     steps.sort_unstable();

@@ -55,7 +55,13 @@ pub(crate) fn fill(
 }
 
 /// Whether the buffer holds the result: all sums, or all blocks from the others.
-pub(crate) fn is_right(schedule: &Schedule, ranks: usize, rank: usize, operation: u64, buffer: &[u8]) -> bool {
+pub(crate) fn is_right(
+    schedule: &Schedule,
+    ranks: usize,
+    rank: usize,
+    operation: u64,
+    buffer: &[u8],
+) -> bool {
     if schedule.algorithm != Algorithm::AllToAll {
         let sum = (0..ranks).fold(0_u32, |sum, rank| sum.wrapping_add(first(rank, operation)));
         return counts_up(&buffer[..schedule.bytes], sum, ranks as u32);

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt, socket,
+    sockopt,
 };
 
 use crate::WorkerError;
@@ -90,7 +91,9 @@ fn listener(job: &Job, rank: usize) -> Result<TcpListener, WorkerError> {
         listen(&fd, Backlog::MAXALLOWABLE)?;
         Ok(fd)
     };
-    make().map(TcpListener::from).map_err(|errno| failed(format!("rank {rank} cannot listen on {address}"), &errno))
+    make()
+        .map(TcpListener::from)
+        .map_err(|errno| failed(format!("rank {rank} cannot listen on {address}"), &errno))
 }
 
 /// Notes a connection for the observer.
@@ -187,7 +190,8 @@ fn accept(
                 if clock::monotonic_ns() >= until_ns {
                     let missing = awaited.first().map_or(0, |one| one.1);
                     let (address, limit) = (job.address(missing), job.connect_s);
-                    let text = format!("rank {missing} ({address}) did not connect to rank {rank} within {limit} s");
+                    let text =
+                        format!("rank {missing} ({address}) did not connect to rank {rank} within {limit} s");
                     return Err(WorkerError::Failed(text));
                 }
                 std::thread::sleep(RETRY / 10);

@@ -24,14 +24,16 @@ pub(crate) fn path(folder: &Path, rank: usize) -> PathBuf {
 /// Reads the file; without one, nothing is asked for. Lines that are not understood are passed over, as the file may be
 /// read while it is written.
 pub(crate) fn read(path: Option<&Path>) -> Control {
-    path.and_then(|path| std::fs::read_to_string(path).ok()).map_or_else(Control::default, |text| parse(&text))
+    path.and_then(|path| std::fs::read_to_string(path).ok())
+        .map_or_else(Control::default, |text| parse(&text))
 }
 
 fn parse(text: &str) -> Control {
     let mut control = Control::default();
     for line in text.lines() {
         let Some((key, value)) = line.split_once(' ') else { continue };
-        let Some(value) = value.trim().parse::<f64>().ok().filter(|value| (0.0..=600_000.0).contains(value)) else {
+        let Some(value) = value.trim().parse::<f64>().ok().filter(|value| (0.0..=600_000.0).contains(value))
+        else {
             continue;
         };
         match key {

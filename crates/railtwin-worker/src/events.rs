@@ -1,8 +1,8 @@
 //! Events of a rank: fixed-size words in a ring in shared memory, written without system calls and allocation.
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::shared::SharedMemory;
 
@@ -69,12 +69,35 @@ const WORDS: usize = RING + CAPACITY as usize * EVENT;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
     /// The phases that the rank spends alone ended at `t`, ns; their lengths in us.
-    Step { t: u64, step: u64, data: u64, comp: u64 },
-    Entered { t: u64, seq: u64, bytes: u64 },
+    Step {
+        t: u64,
+        step: u64,
+        data: u64,
+        comp: u64,
+    },
+    Entered {
+        t: u64,
+        seq: u64,
+        bytes: u64,
+    },
     /// Waits of a stage of the operation that ends next, us.
-    Stage { waits: [u64; 3] },
-    Ended { t: u64, seq: u64, entered: u64, to: Option<u32>, from: Option<u32> },
-    Broken { t: u64, seq: u64, sends: bool, peer: u32, errno: i32 },
+    Stage {
+        waits: [u64; 3],
+    },
+    Ended {
+        t: u64,
+        seq: u64,
+        entered: u64,
+        to: Option<u32>,
+        from: Option<u32>,
+    },
+    Broken {
+        t: u64,
+        seq: u64,
+        sends: bool,
+        peer: u32,
+        errno: i32,
+    },
 }
 
 fn packed(rank: Option<u32>) -> u64 {
@@ -251,7 +274,8 @@ mod tests {
         let mut count = 0;
         observer.drain(|_| count += 1);
         assert_eq!(count, CAPACITY);
-        let name = ConnectionName { local: (1, 2), remote: (u32::MAX, 4), peer: 5, sends: true, receives: false };
+        let name =
+            ConnectionName { local: (1, 2), remote: (u32::MAX, 4), peer: 5, sends: true, receives: false };
         rank.list(name);
         assert_eq!(observer.connections(), [name]);
     }

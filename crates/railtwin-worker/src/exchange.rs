@@ -284,7 +284,14 @@ mod tests {
                     let mut right = true;
                     let mut votes = Vec::new();
                     for operation in 0..3 {
-                        fill(&schedule, ranks, rank, operation, operation == 2 && rank == ranks - 1, &mut buffer);
+                        fill(
+                            &schedule,
+                            ranks,
+                            rank,
+                            operation,
+                            operation == 2 && rank == ranks - 1,
+                            &mut buffer,
+                        );
                         exchange.run(&schedule, &connections, &mut buffer, &channel).expect("nobody closes");
                         right &= is_right(&schedule, ranks, rank, operation, &buffer);
                         votes.push(stop_votes(&schedule, ranks, rank, &buffer) > 0);
@@ -301,7 +308,9 @@ mod tests {
     fn collectives_are_right_for_several_sizes_of_world_and_data() {
         for algorithm in [Algorithm::Ring, Algorithm::Tree, Algorithm::AllToAll] {
             for ranks in [2, 3, 4, 5, 8] {
-                for (bytes, chunk) in [(4, 4), (20, 8), (4_000, 1_024), (1 << 20, 128 << 10), (999_996, 64_000)] {
+                for (bytes, chunk) in
+                    [(4, 4), (20, 8), (4_000, 1_024), (1 << 20, 128 << 10), (999_996, 64_000)]
+                {
                     let all = results(algorithm, ranks, bytes, chunk);
                     let right = vec![(true, true); ranks];
                     assert_eq!(all, right, "{algorithm:?} of {ranks} ranks, {bytes} bytes in {chunk}");

@@ -167,8 +167,9 @@ impl Job {
     /// The file cannot be read, or a key has a wrong name or value: with file, line, value and what is accepted.
     pub fn read(path: &Path) -> Result<Self, WorkerError> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| WorkerError::input(format!("cannot read {shown}: {error}"), "name a job file"))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            WorkerError::input(format!("cannot read {shown}: {error}"), "name a job file")
+        })?;
         let mut job = Self::parse(&text, &shown.to_string())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         job.records = folder.join(&job.records);
@@ -190,7 +191,8 @@ impl Job {
             WorkerError::input(format!("{shown}:{line}: {message}"), KEYS)
         })?;
         job.check().map_err(|(key, problem, accepted)| {
-            let line = text.lines().position(|line| line.trim_start().trim_start_matches('[').starts_with(key));
+            let line =
+                text.lines().position(|line| line.trim_start().trim_start_matches('[').starts_with(key));
             WorkerError::input(format!("{shown}:{}: {key}: {problem}", line.unwrap_or(0) + 1), accepted)
         })?;
         Ok(job)
@@ -221,15 +223,23 @@ impl Job {
             return Err(("addresses", format!("{ranks} ranks"), "write 2 to 64 addresses"));
         }
         if usize::from(self.port) + ranks > usize::from(u16::MAX) || self.port == 0 {
-            return Err(("port", self.port.to_string(), "write a port from 1 on with room for one of each rank"));
+            return Err((
+                "port",
+                self.port.to_string(),
+                "write a port from 1 on with room for one of each rank",
+            ));
         }
         match (self.steps, self.seconds) {
             (Some(0), None) => return Err(("steps", "0".into(), "write 1 or more")),
             (Some(_), None) => {}
             (None, Some(seconds)) if seconds > 0.0 && seconds.is_finite() => {}
             (None, Some(seconds)) => return Err(("seconds", seconds.to_string(), "write more than 0")),
-            (Some(_), Some(_)) => return Err(("steps", "both steps and seconds".into(), "write one of the two")),
-            (None, None) => return Err(("steps", "neither steps nor seconds".into(), "write one of the two")),
+            (Some(_), Some(_)) => {
+                return Err(("steps", "both steps and seconds".into(), "write one of the two"));
+            }
+            (None, None) => {
+                return Err(("steps", "neither steps nor seconds".into(), "write one of the two"));
+            }
         }
         for (key, ms) in [("data", self.data.ms), ("compute", self.compute.ms)] {
             if !(0.0..=PHASE_MAX_MS as f64).contains(&ms) {
@@ -270,7 +280,11 @@ impl Job {
         for (at, one) in self.source_ports.iter().enumerate() {
             if one.from >= ranks || one.to >= ranks || one.from == one.to || one.port == 0 {
                 let shown = format!("from = {}, to = {}, port = {}", one.from, one.to, one.port);
-                return Err(("source_ports", shown, "write two different ranks of the job and a port from 1 on"));
+                return Err((
+                    "source_ports",
+                    shown,
+                    "write two different ranks of the job and a port from 1 on",
+                ));
             }
             let is_same = |other: &SourcePort| {
                 (other.from, other.to, other.algorithm) == (one.from, one.to, one.algorithm)

@@ -55,7 +55,9 @@ impl Lines {
     pub(crate) fn text(&mut self, key: &str, value: &str) -> &mut Self {
         self.key(key);
         self.bytes.push(b'"');
-        let plain = |byte: u8| if (byte.is_ascii_graphic() || byte == b' ') && !b"\"\\".contains(&byte) { byte } else { b'_' };
+        let plain = |byte: u8| {
+            if (byte.is_ascii_graphic() || byte == b' ') && !b"\"\\".contains(&byte) { byte } else { b'_' }
+        };
         self.bytes.extend(value.bytes().map(plain));
         self.bytes.push(b'"');
         self
@@ -106,7 +108,15 @@ mod tests {
     fn a_line_is_json() {
         let mut lines = Lines::default();
         lines.begin("hb", 7).number("zero", 0).signed("less", i64::MIN).hundredths("share", 1_207);
-        lines.text("name", "a\"b\\c\nd").key("w").mark(b'[').item().digits(u64::MAX).item().digits(1).mark(b']');
+        lines
+            .text("name", "a\"b\\c\nd")
+            .key("w")
+            .mark(b'[')
+            .item()
+            .digits(u64::MAX)
+            .item()
+            .digits(1)
+            .mark(b']');
         lines.end();
         let text = String::from_utf8(lines.bytes).expect("it is text");
         let expected = "{\"k\":\"hb\",\"t\":7,\"zero\":0,\"less\":-9223372036854775808,\"share\":12.07,\

@@ -6,7 +6,10 @@
 //! (`docs/reference/live-records.md`). It goes on when the rank is stopped, and for two seconds when it was killed.
 //!
 //! [`Job`] is the job file; [`run_rank`] and [`run_all`] run it. Linux only.
-#![allow(clippy::disallowed_methods, reason = "a real job: processes, files, clocks and sockets are its matter")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a real job: processes, files, clocks and sockets are its matter"
+)]
 
 mod all;
 mod busiest;

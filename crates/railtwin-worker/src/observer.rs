@@ -107,13 +107,15 @@ impl<'a> Observer<'a> {
         }
         set.thread_block().map_err(|errno| failed("cannot block signals", &errno))?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-        let signals = SignalFd::with_flags(&set, flags).map_err(|errno| failed("cannot read signals", &errno))?;
+        let signals =
+            SignalFd::with_flags(&set, flags).map_err(|errno| failed("cannot read signals", &errno))?;
         let channel = Channel::create().map_err(|error| failed("cannot share memory", &error))?;
         let (file, path) = RecordFile::create(&job.records, rank)
             .map_err(|error| failed(format!("cannot write records in {}", job.records.display()), &error))?;
         let address = job.address(rank);
         let pinger = job.pings.then(|| Pinger::open(job, rank)).transpose();
-        let pinger = pinger.map_err(|errno| failed(format!("rank {rank} cannot answer pings at {address}"), &errno))?;
+        let pinger = pinger
+            .map_err(|errno| failed(format!("rank {rank} cannot answer pings at {address}"), &errno))?;
         let table = TcpTable::open().map_err(|errno| failed("cannot read TCP connections", &errno))?;
         let mut command: Command = program.command();
         command.arg("--rank").arg(rank.to_string()).arg("--shared").arg(channel.name());
@@ -152,7 +154,10 @@ impl<'a> Observer<'a> {
         let is_own = |one: &nix::ifaddrs::InterfaceAddress| {
             one.address.as_ref().and_then(|at| at.as_sockaddr_in()).is_some_and(|at| at.ip() == address)
         };
-        let nic = nix::ifaddrs::getifaddrs().ok().and_then(|mut all| all.find(is_own)).map(|one| one.interface_name);
+        let nic = nix::ifaddrs::getifaddrs()
+            .ok()
+            .and_then(|mut all| all.find(is_own))
+            .map(|one| one.interface_name);
         let host = host.unwrap_or_else(|| "localhost".into());
         let (every_ms, pid) = (self.job.heartbeat_ms, self.child.id());
         self.file.header(clock::monotonic_ns(), self.rank, every_ms, &host, nic.as_deref(), pid);
@@ -363,8 +368,12 @@ impl<'a> Observer<'a> {
                 let rank_ns = self.channel.get(Word::CostNs) / steps.max(1);
                 Ok(RankCost { rank, steps, rank_ns, observer_ns: observer_ns / steps.max(1), step_ns })
             }
-            End::Status(status) => Err(WorkerError::Failed(format!("rank {rank} ended with status {status}"))),
-            End::Killed(signal) => Err(WorkerError::Failed(format!("rank {rank} was ended by signal {signal}"))),
+            End::Status(status) => {
+                Err(WorkerError::Failed(format!("rank {rank} ended with status {status}")))
+            }
+            End::Killed(signal) => {
+                Err(WorkerError::Failed(format!("rank {rank} was ended by signal {signal}")))
+            }
         }
     }
 }

@@ -28,7 +28,8 @@ impl ProcFile {
 
     /// Share of the last 10 s in which something waited for a processor, hundredths of a percent.
     pub(crate) fn stall(&mut self) -> Option<u64> {
-        let share = self.read()?.lines().next()?.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?;
+        let share =
+            self.read()?.lines().next()?.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?;
         let (whole, part) = share.split_once('.')?;
         Some(whole.parse::<u64>().ok()? * 100 + part.parse::<u64>().ok()?)
     }

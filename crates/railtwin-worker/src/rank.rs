@@ -139,9 +139,13 @@ impl RankState<'_> {
         self.leave(at, operation, entered);
         self.operation += 1;
         let (schedule, buffer) = (&self.schedules[at], &self.buffers[at]);
-        if operation.is_multiple_of(self.job.check_every) && !is_right(schedule, ranks, rank, operation, buffer) {
+        if operation.is_multiple_of(self.job.check_every)
+            && !is_right(schedule, ranks, rank, operation, buffer)
+        {
             let name = schedule.algorithm.name();
-            return Err(WorkerError::Failed(format!("rank {rank}: wrong result of {name}, operation {operation}")));
+            return Err(WorkerError::Failed(format!(
+                "rank {rank}: wrong result of {name}, operation {operation}"
+            )));
         }
         Ok(stop_votes(schedule, ranks, rank, buffer) > 0)
     }
@@ -176,14 +180,19 @@ impl RankState<'_> {
         // An observer that is gone has ended this process as well.
         let _ = kill(getppid(), Signal::SIGUSR1);
         let until_ns = clock::monotonic_ns() + WRITTEN_DOWN.as_nanos() as u64;
-        while self.channel.get(Word::Flushed) < self.channel.get(Word::Head) && clock::monotonic_ns() < until_ns {
+        while self.channel.get(Word::Flushed) < self.channel.get(Word::Head)
+            && clock::monotonic_ns() < until_ns
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
         let what = match errno {
             0 => "it closed the connection".to_owned(),
             errno => std::io::Error::from_raw_os_error(errno).to_string(),
         };
-        WorkerError::Failed(format!("rank {}: rank {peer} is gone in operation {operation}: {what}", self.rank))
+        WorkerError::Failed(format!(
+            "rank {}: rank {peer} is gone in operation {operation}: {what}",
+            self.rank
+        ))
     }
 
     /// Agrees with the others on the step to begin with: all ranks have the checkpoint of it.
@@ -194,7 +203,8 @@ impl RankState<'_> {
         let step = all.into_iter().min().unwrap_or(0);
         if step > 0 && !checkpoint::has(spec, self.rank, step) {
             let (rank, folder) = (self.rank, spec.folder.display());
-            let text = format!("rank {rank} has no checkpoint of step {step} in {folder}, which others resume from");
+            let text =
+                format!("rank {rank} has no checkpoint of step {step} in {folder}, which others resume from");
             return Err(WorkerError::Failed(text));
         }
         Ok(step)
@@ -222,7 +232,9 @@ impl RankState<'_> {
         let of = self.connections.iter().find(|one| one.0 == spec.algorithm);
         let Some((_, connections)) = of else { return Ok(vec![own]) };
         let mut exchange = Exchange::for_schedules(std::iter::once(&schedule));
-        exchange.run(&schedule, connections, &mut buffer, self.channel).map_err(|broken| self.broke(0, broken))?;
+        exchange
+            .run(&schedule, connections, &mut buffer, self.channel)
+            .map_err(|broken| self.broke(0, broken))?;
         let at = |rank: usize| match is_direct {
             true => crate::schedule::block_from(schedule.bytes, ranks, self.rank, rank).0,
             false => rank * row,

@@ -41,7 +41,15 @@ impl RecordFile {
     }
 
     /// Writes the header.
-    pub(crate) fn header(&mut self, t: u64, rank: usize, every_ms: u64, host: &str, nic: Option<&str>, pid: u32) {
+    pub(crate) fn header(
+        &mut self,
+        t: u64,
+        rank: usize,
+        every_ms: u64,
+        host: &str,
+        nic: Option<&str>,
+        pid: u32,
+    ) {
         let line = self.lines.begin("hd", t).number("v", VERSION).number("rank", rank as u64);
         line.number("every_ms", every_ms).text("host", host);
         if let Some(nic) = nic {
@@ -54,7 +62,12 @@ impl RecordFile {
     pub(crate) fn event(&mut self, event: Event) {
         match event {
             Event::Step { t, step, data, comp } => {
-                self.lines.begin("st", t).number("step", step).number("data", data).number("comp", comp).end();
+                self.lines
+                    .begin("st", t)
+                    .number("step", step)
+                    .number("data", data)
+                    .number("comp", comp)
+                    .end();
             }
             Event::Entered { t, seq, bytes } => {
                 self.lines.begin("en", t).number("seq", seq).number("b", bytes).end();

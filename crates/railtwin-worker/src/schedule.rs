@@ -84,7 +84,15 @@ fn ring(bytes: usize, chunk: usize, ranks: usize, rank: usize) -> Schedule {
         }
     }
     let ends = (Some(to as u32), Some(from as u32));
-    Schedule { algorithm: Algorithm::Ring, bytes, buffer: bytes + ELEMENT, sends, receives, to: ends.0, from: ends.1 }
+    Schedule {
+        algorithm: Algorithm::Ring,
+        bytes,
+        buffer: bytes + ELEMENT,
+        sends,
+        receives,
+        to: ends.0,
+        from: ends.1,
+    }
 }
 
 /// Parent of a rank in the binary tree.
@@ -125,7 +133,15 @@ fn tree(bytes: usize, chunk: usize, ranks: usize, rank: usize) -> Schedule {
             sends.push(Transfer { peer: child, begin, end, needs, adds: false });
         }
     }
-    Schedule { algorithm: Algorithm::Tree, bytes, buffer: bytes + ELEMENT, sends, receives, to: None, from: None }
+    Schedule {
+        algorithm: Algorithm::Tree,
+        bytes,
+        buffer: bytes + ELEMENT,
+        sends,
+        receives,
+        to: None,
+        from: None,
+    }
 }
 
 /// Bytes of the block that goes to a rank, with its flag, and where it begins.

@@ -1,7 +1,10 @@
 //! Memory that an observer and its rank share: words in an anonymous file, mapped by both.
 //!
 //! The one place with `unsafe` in this crate: the mapping becomes a slice of atomics.
-#![allow(unsafe_code, reason = "a shared mapping as a slice of atomics; the reason for soundness stands at the block")]
+#![allow(
+    unsafe_code,
+    reason = "a shared mapping as a slice of atomics; the reason for soundness stands at the block"
+)]
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

@@ -228,8 +228,7 @@ mod tests {
             SocketAddr::V4(address) => (u32::from(*address.ip()), address.port()),
             SocketAddr::V6(_) => panic!("an IPv4 socket"),
         };
-        let (local, remote) =
-            (end(here.local_addr().expect("open")), end(here.peer_addr().expect("open")));
+        let (local, remote) = (end(here.local_addr().expect("open")), end(here.peer_addr().expect("open")));
         let name = ConnectionName { local, remote, peer: 1, sends: true, receives: true };
         let gone = ConnectionName { remote: (remote.0, 1), ..name };
         let mut table = TcpTable::open().expect("the kernel has sock_diag");

@@ -41,7 +41,9 @@ pub(super) fn killed(state: &State) -> Option<Sign> {
     let mut roots: BTreeSet<u32> =
         found.keys().filter(|rank| !is_ending(rank) && !has_left(rank)).copied().collect();
     // Who reports an error before its process is gone was not the first.
-    roots.extend(state.ranks.iter().filter(|(_, rank)| rank.is_dead() && !rank.is_ending()).map(|(at, _)| *at));
+    roots.extend(
+        state.ranks.iter().filter(|(_, rank)| rank.is_dead() && !rank.is_ending()).map(|(at, _)| *at),
+    );
     if roots.is_empty() {
         // All report errors: the one that was found closed first.
         roots.insert(first.filter(|(_, rank)| !has_left(rank))?.1);

@@ -76,8 +76,9 @@ pub(crate) struct Rank {
     pub(crate) process: Option<(u64, String)>,
     /// Whether it left in order: nothing is expected of it any more.
     pub(crate) has_left: bool,
-    /// Newest share of time that its observer waited for a processor, percent.
-    pub(crate) stall: Option<(u64, f64)>,
+    /// What its observer last said of itself: when; the share of time in which something waited for a processor, percent; by
+    /// how much its timer was late, us.
+    pub(crate) stall: Option<(u64, f64, u64)>,
     /// Rates of the past, bytes per us of time in which something waited to be sent.
     past: VecDeque<f64>,
     bucket: Option<(u64, TcpReading)>,
@@ -102,7 +103,10 @@ impl Rank {
     /// Whether its process is gone, as its observer says, without having left in order.
     pub(crate) fn is_dead(&self) -> bool {
         !self.has_left
-            && self.process.as_ref().is_some_and(|(_, state)| matches!(state.as_bytes().first(), Some(b'Z' | b'X')))
+            && self
+                .process
+                .as_ref()
+                .is_some_and(|(_, state)| matches!(state.as_bytes().first(), Some(b'Z' | b'X')))
     }
 
     /// Whether it is within an operation.
@@ -341,7 +345,7 @@ impl State {
                 moved_ns = None;
             }
             Body::Observer(observer) => {
-                rank.stall = Some((time_ns, observer.stall));
+                rank.stall = Some((time_ns, observer.stall, observer.late_us));
                 moved_ns = None;
             }
             Body::Clock(_) => moved_ns = None,
