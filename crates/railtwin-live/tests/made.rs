@@ -375,3 +375,21 @@ fn heartbeats_that_show_another_connection_are_no_loss_and_no_slowness() {
     }
     assert_eq!(judged(&records), []);
 }
+
+#[test]
+fn a_nic_that_pings_named_stays_named_until_timers_have_run_down() {
+    let mut records = made(30, between(8.0, 16.0, Fault::Silent(3)));
+    for record in &mut records {
+        // The link is repaired: pings come back, and one connection waits for its timer.
+        if let (true, Body::Heartbeat(heartbeat)) = (record.time_ns > 13_000 * MS, &mut record.body) {
+            heartbeat.ping.iter_mut().for_each(|trip| *trip = 60);
+            if record.rank != 3 && record.time_ns < 17_000 * MS {
+                heartbeat.s = heartbeat.s.map(|connection| TcpReading { bko: 0, una: 0, ..connection });
+            }
+        }
+    }
+    let incidents = judged(&records);
+    let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
+    let named: Vec<SuspectPlace> = one.suspects.iter().map(|suspect| suspect.place).collect();
+    assert_eq!((one.kind, named), (LiveKind::SilentLink, vec![SuspectPlace::Nic(3)]));
+}

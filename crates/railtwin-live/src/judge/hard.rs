@@ -6,7 +6,7 @@ use railtwin_records::seen::LiveSeen;
 
 use super::pings::Pairs;
 use super::state::{Rank, State};
-use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
+use crate::incident::{Book, LiveKind, Sign, Suspect, SuspectPlace};
 
 /// Heartbeats that a rank must miss in a row: a process that waits for a processor misses one or two, and never this many
 /// while the median rank misses none.
@@ -116,7 +116,7 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
 
 /// A link that carries nothing: all newest pings of one NIC are lost and those of the others come back; or retransmission
 /// timers of the connections of one NIC double and double.
-pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Option<Sign> {
+pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State, book: &Book) -> Option<Sign> {
     let backed = backed_off(now_ns, interval_ns, state);
     let timers = |rank: u32| {
         let mine = backed.iter().filter(move |(from, to, _)| *from == rank || *to == rank);
@@ -146,9 +146,10 @@ pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Optio
         .map(|(from, to, _)| (*from, *to))
         .collect();
     let (from, to) = *doubled.first()?;
-    let shared = [from, to]
-        .into_iter()
-        .find(|rank| doubled.iter().filter(|(from, to)| from == rank || to == rank).count() >= 2);
+    // Pings come back before a timer that has doubled fires again: the NIC that they named stays named.
+    let of = |rank: &u32| doubled.iter().filter(|(from, to)| from == rank || to == rank).count();
+    let shared = named_alone(book).filter(|rank| of(rank) > 0);
+    let shared = shared.or_else(|| [from, to].into_iter().find(|rank| of(rank) >= 2));
     let (suspects, edge) = match shared {
         Some(rank) => (one(SuspectPlace::Nic(rank), 0.8), None),
         None => (
@@ -163,6 +164,16 @@ pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Optio
         }
     };
     Some(Sign { kind: LiveKind::SilentLink, suspects, edge, evidence, is_sure: false })
+}
+
+/// The NIC that an open incident of a silent link names alone.
+fn named_alone(book: &Book) -> Option<u32> {
+    book.open().filter(|open| open.kind == LiveKind::SilentLink).find_map(|open| {
+        match open.suspects.as_slice() {
+            [one] => Some(one.place.rank()),
+            _ => None,
+        }
+    })
 }
 
 /// Connections whose retransmission timer is doubled, with packets unacknowledged: from, to, how often. A window that the
