@@ -48,6 +48,8 @@ struct Trial<'a> {
     watch: Watch,
     attempt: Option<Attempt>,
     attempts: usize,
+    /// Events that have been judged: each is judged once, those of the time between two faults with the second.
+    judged: usize,
     outcomes: Vec<Outcome>,
 }
 
@@ -59,7 +61,8 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Vec<Outcome>, LabEr
     network::build(plan.site.ranks)?;
     let attempt = Attempt::start(&plan.site, 1)?;
     let watch = Watch::start(&plan.watcher, &plan.site.records(), &plan.site.folder.join("state"))?;
-    let mut trial = Trial { plan, watch, attempt: Some(attempt), attempts: 1, outcomes: Vec::new() };
+    let mut trial =
+        Trial { plan, watch, attempt: Some(attempt), attempts: 1, judged: 0, outcomes: Vec::new() };
     trial.healthy("healthy", say)?;
     for (at, fault) in plan.faults.iter().enumerate() {
         // Another rank each time: an incident that comes back within 30 s is the old one.
@@ -90,15 +93,15 @@ impl Trial<'_> {
 
     fn healthy(&mut self, what: &str, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
         self.pass(BEFORE_S)?;
-        let from = self.watch.events.len();
         self.pass(self.plan.healthy_s)?;
         let mut verdict = Verdict::default();
-        for event in &self.watch.events[from..] {
+        for event in &self.watch.events[self.judged..] {
             verdict.is_starved |= event.kind == "observer-starved";
             if event.accuses && event.what != "closed" {
                 verdict.wrong.push(format!("{event:?}"));
             }
         }
+        self.judged = self.watch.events.len();
         let misses = verdict.wrong.iter().map(|wrong| format!("accused {wrong}")).collect();
         self.note(Outcome { what: what.to_owned(), rank: None, verdict, misses, is_skipped: false }, say);
         Ok(())
@@ -124,7 +127,7 @@ impl Trial<'_> {
         let control = self.plan.site.control();
         let attempt = self.attempt.as_ref().ok_or_else(|| LabError("no job runs".into()))?;
         let pid = attempt.pid(rank)?;
-        let from = self.watch.events.len();
+        let from = self.judged;
         let made_ns = now_ns();
         fault.make(rank, pid, &control)?;
         self.pass(fault.held_s())?;
@@ -135,6 +138,7 @@ impl Trial<'_> {
             self.until_closed(from)?;
         }
         let truth = Truth { fault, rank, made_ns };
+        self.judged = self.watch.events.len();
         Ok(judge(&self.watch.events[from..], &truth, &fault.expectation(HANG_S)))
     }
 

@@ -44,16 +44,17 @@ fn shown(event: &WatchEvent) -> String {
     format!("{}: {}", event.kind, suspects.collect::<Vec<_>>().join(", "))
 }
 
-/// Judges events that were read from the fault on.
+/// Judges events that were read before and after the fault; before, each accusation is a wrong one.
 pub fn judge(events: &[WatchEvent], truth: &Truth, expectation: &Expectation) -> Verdict {
     let mut verdict = Verdict::default();
     for event in events {
         verdict.is_starved |= event.kind == "observer-starved";
-        // An incident of before that closes now is no news.
-        if !event.accuses || event.what == "closed" && event.opened_ns < truth.made_ns {
+        // An incident that was judged before and closes now is no news.
+        let is_old = event.what == "closed" && event.opened_ns < truth.made_ns;
+        if !event.accuses || is_old {
             continue;
         }
-        if !is_right(event, truth, expectation) {
+        if event.read_ns < truth.made_ns || !is_right(event, truth, expectation) {
             verdict.wrong.push(shown(event));
             continue;
         }
