@@ -4,7 +4,7 @@ use std::path::Path;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::LabError;
+use crate::host::LabError;
 use crate::network::{self, LinkEnd};
 
 /// Share of packets that a lossy link loses.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::host::{LabError, now_ns};
 use crate::network::address;
-use crate::{LabError, now_ns};
 
 /// Time for all ranks to step, and for all to end, ns.
 const PATIENCE_NS: u64 = 60_000_000_000;

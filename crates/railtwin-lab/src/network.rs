@@ -1,7 +1,7 @@
 //! Namespaces behind one bridge: `r0` … with the interface `eth0`, whose other end at the bridge is `v0` ….
 use std::net::Ipv4Addr;
 
-use crate::{LabError, command};
+use crate::host::{LabError, command, of_output};
 
 /// Rate of a link, Mbit/s: the kernel forwards eight of them on two cores without being the bottleneck.
 const RATE_MBIT: u32 = 400;
@@ -104,7 +104,7 @@ pub fn drop_share(rank: usize, is_from_rank: bool, share: f64) -> Result<(), Lab
     let shown = format!("tc filter add dev v{rank} {side}");
     let mut words = std::process::Command::new("tc");
     words.args(["filter", "add", "dev", &format!("v{rank}"), side, "bpf", "da", "bytecode", &program]);
-    crate::of_output(&shown, &mut words).map(drop)
+    of_output(&shown, &mut words).map(drop)
 }
 
 /// Drops nothing any more.

@@ -12,7 +12,7 @@ use railtwin_live::record::{Line, Record, line};
 use railtwin_live::{JudgeSettings, LiveIncident, LiveJudge, reader};
 use serde_json::{Value, json};
 
-use crate::now_ns;
+use crate::host::now_ns;
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(200);

@@ -3,10 +3,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::fault::Fault;
+use crate::host::{LabError, now_ns};
 use crate::job::{Attempt, JobSite};
+use crate::network;
 use crate::verdict::{Truth, Verdict, judge};
 use crate::watch::{HANG_S, Watch, WatchEvent, Watcher};
-use crate::{LabError, network, now_ns};
 
 /// Steady time before a fault, s: the judge must know the job's past.
 const BEFORE_S: f64 = 8.0;

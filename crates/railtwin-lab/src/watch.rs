@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::Value;
 
+use crate::host::{LabError, now_ns};
 use crate::stand_in::StandIn;
-use crate::{LabError, now_ns};
 
 /// The hang limit that the watcher is given, s.
 pub const HANG_S: f64 = 5.0;

@@ -6,8 +6,10 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 
+use crate::error::WorkerError;
 use crate::job::Job;
-use crate::{Program, RankCost, WorkerError};
+use crate::program::Program;
+use crate::rank_cost::RankCost;
 
 /// Runs all ranks as processes and waits for them. Returns what recording cost each.
 ///

@@ -3,7 +3,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::WorkerError;
+use crate::error::WorkerError;
 use crate::job::CheckpointSpec;
 
 /// Checkpoints that a rank keeps: the newest may be missing at another rank.

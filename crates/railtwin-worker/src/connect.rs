@@ -9,8 +9,8 @@ use nix::sys::socket::{
     sockopt,
 };
 
-use crate::WorkerError;
 use crate::clock;
+use crate::error::WorkerError;
 use crate::events::{Channel, ConnectionName};
 use crate::exchange::Connections;
 use crate::job::{Algorithm, Job};

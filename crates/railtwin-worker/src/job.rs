@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::WorkerError;
+use crate::error::WorkerError;
 
 /// Most ranks of a job: all of them ping each other.
 pub const RANKS_MAX: usize = 64;

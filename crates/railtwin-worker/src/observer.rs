@@ -10,14 +10,16 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 
 use crate::busiest::Busiest;
 use crate::clock;
+use crate::error::WorkerError;
 use crate::events::{Channel, ConnectionName, Phase, Word};
 use crate::host_clock::HostClock;
 use crate::job::Job;
 use crate::ping::Pinger;
 use crate::process::ProcFile;
+use crate::program::Program;
+use crate::rank_cost::RankCost;
 use crate::record_file::RecordFile;
 use crate::tcp_info::{TcpReading, TcpTable};
-use crate::{Program, RankCost, WorkerError};
 
 /// Heartbeats from one record `ps` and `ob` to the next.
 const STATE_BEATS: u64 = 5;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::getppid;
 
-use crate::WorkerError;
 use crate::checkpoint;
 use crate::clock;
 use crate::collective::{fill, is_right, stop_votes};
 use crate::connect::connect_all;
 use crate::control::{self, Control};
 use crate::cost;
+use crate::error::WorkerError;
 use crate::events::{Channel, Event, Phase, Word};
 use crate::exchange::{Break, Connections, Exchange};
 use crate::job::{Algorithm, Job, Spending};
