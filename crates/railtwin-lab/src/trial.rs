@@ -140,7 +140,10 @@ impl Trial<'_> {
         }
         let truth = Truth { fault, rank, made_ns };
         self.judged = self.watch.events.len();
-        Ok(judge(&self.watch.events[from..], &truth, &fault.expectation(HANG_S)))
+        let was_starved = is_starved(&self.watch.events[..from]);
+        let mut verdict = judge(&self.watch.events[from..], &truth, &fault.expectation(HANG_S));
+        verdict.is_starved |= was_starved;
+        Ok(verdict)
     }
 
     /// Waits until the incidents of events from a place on are closed.
@@ -183,6 +186,12 @@ fn open(events: &[WatchEvent]) -> usize {
         };
     }
     open.len()
+}
+
+/// Whether observers were starved at the last event: they are until that incident is closed.
+fn is_starved(events: &[WatchEvent]) -> bool {
+    let last = events.iter().rev().find(|event| event.kind == "observer-starved");
+    last.is_some_and(|event| event.what != "closed")
 }
 
 /// The head of the table.
