@@ -1,11 +1,12 @@
 //! `demo_watch [--program RAILTWIN] [--watch RAILTWIN | --stand-in] [--healthy SECONDS] [--only NAME] [--no-hog] [--keep]`:
 //! eight real ranks under faults, and what a watcher says of them. Status 1 where a limit is missed.
+#![allow(clippy::disallowed_methods, reason = "a laboratory: processes and files are its matter")]
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use railtwin_lab::fault::Fault;
+use railtwin_lab::fault::InjectedFault;
 use railtwin_lab::job::JobSite;
-use railtwin_lab::trial::{self, Plan};
+use railtwin_lab::trial::{self, TrialPlan};
 use railtwin_lab::watch::Watcher;
 use railtwin_lab::{LabError, lacks};
 
@@ -50,11 +51,12 @@ fn inside(words: &[String]) -> Result<ExitCode, LabError> {
         false => Watcher::Command(value("--watch").map_or_else(|| program.clone(), PathBuf::from)),
     };
     let only = value("--only");
-    let is_asked = |fault: &&Fault| only.as_ref().is_none_or(|only| fault.name().starts_with(only.as_str()));
-    let plan = Plan {
+    let is_asked =
+        |fault: &&InjectedFault| only.as_ref().is_none_or(|only| fault.name().starts_with(only.as_str()));
+    let plan = TrialPlan {
         site: JobSite { program, folder: folder.clone(), ranks: RANKS },
         watcher,
-        faults: Fault::ALL.iter().filter(is_asked).copied().collect(),
+        faults: InjectedFault::ALL.iter().filter(is_asked).copied().collect(),
         healthy_s: value("--healthy").and_then(|value| value.parse().ok()).unwrap_or(20.0),
         hog: !has("--no-hog"),
     };

@@ -12,7 +12,7 @@ const LOSS: f64 = 0.02;
 
 /// A fault of one rank or of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The process is stopped (SIGSTOP).
     Stop,
     /// The process is killed (SIGKILL).
@@ -48,7 +48,7 @@ pub struct Expectation {
     pub confirmed_s: Option<f64>,
 }
 
-impl Fault {
+impl InjectedFault {
     /// All faults in the order of a trial. The one that ends the job is the last.
     pub const ALL: [Self; 10] = [
         Self::SlowCompute,

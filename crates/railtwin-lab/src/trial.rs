@@ -2,11 +2,11 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::fault::Fault;
+use crate::fault::InjectedFault;
 use crate::host::{LabError, now_ns};
 use crate::job::{Attempt, JobSite};
 use crate::network;
-use crate::verdict::{Truth, Verdict, judge};
+use crate::verdict::{Truth, WatchVerdict, judge};
 use crate::watch::{HANG_S, Watch, WatchEvent, Watcher};
 
 /// Steady time before a fault, s: the judge must know the job's past.
@@ -16,13 +16,13 @@ const CLOSES_S: f64 = 25.0;
 
 /// What a trial does.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TrialPlan {
     /// Where and with what.
     pub site: JobSite,
     /// The watcher.
     pub watcher: Watcher,
     /// Faults.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// Length of a healthy stretch, s.
     pub healthy_s: f64,
     /// Whether one stretch runs beside processes that take all processors.
@@ -31,13 +31,13 @@ pub struct Plan {
 
 /// A line of the table.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TrialRow {
     /// What was done.
     pub what: String,
     /// The rank, where it was of one.
     pub rank: Option<usize>,
     /// What was said.
-    pub verdict: Verdict,
+    pub verdict: WatchVerdict,
     /// What is missed.
     pub misses: Vec<String>,
     /// Whether it does not count, as observers were starved.
@@ -45,20 +45,20 @@ pub struct Outcome {
 }
 
 struct Trial<'a> {
-    plan: &'a Plan,
+    plan: &'a TrialPlan,
     watch: Watch,
     attempt: Option<Attempt>,
     attempts: usize,
     /// Events that have been judged: each is judged once, those of the time between two faults with the second.
     judged: usize,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<TrialRow>,
 }
 
 /// Runs a trial within private namespaces. `say` takes lines as it goes.
 ///
 /// # Errors
 /// The laboratory itself fails; what a watcher misses is in the outcomes.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Vec<Outcome>, LabError> {
+pub fn run(plan: &TrialPlan, say: &mut dyn FnMut(&str)) -> Result<Vec<TrialRow>, LabError> {
     network::build(plan.site.ranks)?;
     let attempt = Attempt::start(&plan.site, 1)?;
     let watch = Watch::start(&plan.watcher, &plan.site.records(), &plan.site.folder.join("state"))?;
@@ -95,7 +95,7 @@ impl Trial<'_> {
     fn healthy(&mut self, what: &str, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
         self.pass(BEFORE_S)?;
         self.pass(self.plan.healthy_s)?;
-        let mut verdict = Verdict::default();
+        let mut verdict = WatchVerdict::default();
         for event in &self.watch.events[self.judged..] {
             verdict.is_starved |= event.kind == "observer-starved";
             if event.accuses && event.what != "closed" {
@@ -104,12 +104,17 @@ impl Trial<'_> {
         }
         self.judged = self.watch.events.len();
         let misses = verdict.wrong.iter().map(|wrong| format!("accused {wrong}")).collect();
-        self.note(Outcome { what: what.to_owned(), rank: None, verdict, misses, is_skipped: false }, say);
+        self.note(TrialRow { what: what.to_owned(), rank: None, verdict, misses, is_skipped: false }, say);
         Ok(())
     }
 
     /// Makes a fault, and again where observers were starved.
-    fn fault(&mut self, fault: Fault, rank: usize, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    fn fault(
+        &mut self,
+        fault: InjectedFault,
+        rank: usize,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError> {
         let mut verdict = self.one_fault(fault, rank)?;
         if verdict.is_starved {
             say(&format!("{}: observers were starved; once more", fault.name()));
@@ -119,11 +124,11 @@ impl Trial<'_> {
         let misses = verdict.misses(&fault.expectation(HANG_S));
         let is_skipped = verdict.is_starved && verdict.wrong.is_empty();
         let what = fault.name().to_owned();
-        self.note(Outcome { what, rank: Some(rank), verdict, misses, is_skipped }, say);
+        self.note(TrialRow { what, rank: Some(rank), verdict, misses, is_skipped }, say);
         Ok(())
     }
 
-    fn one_fault(&mut self, fault: Fault, rank: usize) -> Result<Verdict, LabError> {
+    fn one_fault(&mut self, fault: InjectedFault, rank: usize) -> Result<WatchVerdict, LabError> {
         self.pass(BEFORE_S)?;
         let control = self.plan.site.control();
         let attempt = self.attempt.as_ref().ok_or_else(|| LabError("no job runs".into()))?;
@@ -133,7 +138,7 @@ impl Trial<'_> {
         fault.make(rank, pid, &control)?;
         self.pass(fault.held_s())?;
         fault.repair(rank, pid, &control)?;
-        if fault == Fault::Kill {
+        if fault == InjectedFault::Kill {
             self.restart()?;
         } else {
             self.until_closed(from)?;
@@ -170,7 +175,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn note(&mut self, outcome: Outcome, say: &mut dyn FnMut(&str)) {
+    fn note(&mut self, outcome: TrialRow, say: &mut dyn FnMut(&str)) {
         say(&row(&outcome));
         self.outcomes.push(outcome);
     }
@@ -203,7 +208,7 @@ pub fn head() -> String {
 }
 
 /// A line of the table; times in s since the fault.
-pub fn row(outcome: &Outcome) -> String {
+pub fn row(outcome: &TrialRow) -> String {
     let time = |time_s: Option<f64>| time_s.map_or("-".to_owned(), |time_s| format!("{time_s:.2}"));
     let verdict = &outcome.verdict;
     let rank = outcome.rank.map_or("-".to_owned(), |rank| rank.to_string());

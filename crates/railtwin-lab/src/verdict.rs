@@ -1,12 +1,12 @@
 //! Events of a watcher against the truth: what was said of a fault, when, and of whom else.
-use crate::fault::{Expectation, Fault};
+use crate::fault::{Expectation, InjectedFault};
 use crate::watch::WatchEvent;
 
 /// What was done, and when.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
     /// The fault.
-    pub fault: Fault,
+    pub fault: InjectedFault,
     /// The rank.
     pub rank: usize,
     /// When it was made, ns.
@@ -15,7 +15,7 @@ pub struct Truth {
 
 /// What was said of a fault: times since it was made, s.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct WatchVerdict {
     /// Until an incident of the right kind accused the rank, its link, or a connection of it.
     pub opened_s: Option<f64>,
     /// Until its event was read.
@@ -45,8 +45,8 @@ fn shown(event: &WatchEvent) -> String {
 }
 
 /// Judges events that were read before and after the fault; before, each accusation is a wrong one.
-pub fn judge(events: &[WatchEvent], truth: &Truth, expectation: &Expectation) -> Verdict {
-    let mut verdict = Verdict::default();
+pub fn judge(events: &[WatchEvent], truth: &Truth, expectation: &Expectation) -> WatchVerdict {
+    let mut verdict = WatchVerdict::default();
     for event in events {
         verdict.is_starved |= event.kind == "observer-starved";
         // An incident that was judged before and closes now is no news.
@@ -87,7 +87,7 @@ fn is_right(event: &WatchEvent, truth: &Truth, expectation: &Expectation) -> boo
     is_kind && is_suspected && others.clone().all(|one| may_be(one.rank))
 }
 
-impl Verdict {
+impl WatchVerdict {
     /// What is missed of an expectation.
     pub fn misses(&self, expectation: &Expectation) -> Vec<String> {
         let mut misses = Vec::new();
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    fn judged(fault: Fault, events: &[WatchEvent]) -> (Verdict, Vec<String>) {
+    fn judged(fault: InjectedFault, events: &[WatchEvent]) -> (WatchVerdict, Vec<String>) {
         let truth = Truth { fault, rank: 3, made_ns: 10 * S };
         let verdict = judge(events, &truth, &fault.expectation(5.0));
         let misses = verdict.misses(&fault.expectation(5.0));
@@ -144,10 +144,10 @@ mod tests {
         let both = event("opened", "lossy-link", 12, &[("nic", 3, 0.45), ("nic", 4, 0.45)]);
         let mut one = event("updated", "lossy-link", 12, &[("nic", 3, 0.88)]);
         one.updated_ns = 17 * S;
-        let (verdict, misses) = judged(Fault::LossUp, &[both.clone(), one]);
+        let (verdict, misses) = judged(InjectedFault::LossUp, &[both.clone(), one]);
         assert_eq!((verdict.opened_s, verdict.named_s), (Some(2.0), Some(7.0)));
         assert_eq!(misses, Vec::<String>::new());
-        assert_eq!(judged(Fault::LossUp, &[both]).1, ["not named"]);
+        assert_eq!(judged(InjectedFault::LossUp, &[both]).1, ["not named"]);
     }
 
     #[test]
@@ -155,10 +155,10 @@ mod tests {
         let other = event("opened", "slow-link", 11, &[("nic", 5, 0.9)]);
         let kind = event("opened", "standstill", 11, &[("rank", 3, 0.9)]);
         let right = event("opened", "slow-link", 12, &[("nic", 3, 0.9)]);
-        let (verdict, misses) = judged(Fault::ThrottleUp, &[other, kind, right]);
+        let (verdict, misses) = judged(InjectedFault::ThrottleUp, &[other, kind, right]);
         assert_eq!((verdict.wrong.len(), misses.len()), (2, 2), "{misses:?}");
         let own = event("opened", "observer-starved", 11, &[]);
-        let (verdict, misses) = judged(Fault::Stop, &[own]);
+        let (verdict, misses) = judged(InjectedFault::Stop, &[own]);
         assert!(verdict.is_starved && verdict.wrong.is_empty());
         assert_eq!(misses, ["not opened", "not named", "not confirmed"]);
     }
@@ -167,7 +167,7 @@ mod tests {
     fn limits_hold() {
         let mut late = event("opened", "stopped-process", 13, &[("rank", 3, 0.9)]);
         late.confirmed_ns = Some(15 * S);
-        let (_, misses) = judged(Fault::Stop, &[late]);
+        let (_, misses) = judged(InjectedFault::Stop, &[late]);
         assert_eq!(misses, ["opened after 3.0 s, limit 2.0 s", "named after 3.0 s, limit 2.0 s"]);
     }
 }

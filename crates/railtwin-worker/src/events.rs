@@ -24,7 +24,7 @@ pub(crate) enum Word {
     Tail,
     /// Events lost, as the ring was full.
     Lost,
-    /// Phase of the step, [`Phase`].
+    /// StepPhase of the step, [`StepPhase`].
     Phase,
     /// Number of the newest step.
     Step,
@@ -53,7 +53,7 @@ pub(crate) enum Word {
 
 /// Phases, as `ph` has them.
 #[derive(Clone, Copy)]
-pub(crate) enum Phase {
+pub(crate) enum StepPhase {
     Connecting,
     Data,
     Compute,

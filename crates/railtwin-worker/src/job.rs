@@ -27,10 +27,10 @@ pub struct Job {
     pub seconds: Option<f64>,
     /// Loading of data, the first phase of a step.
     #[serde(default)]
-    pub data: Phase,
+    pub data: PhaseSpec,
     /// Computation, the second phase of a step.
     #[serde(default)]
-    pub compute: Phase,
+    pub compute: PhaseSpec,
     /// Collectives of a step in their order.
     pub collectives: Vec<CollectiveSpec>,
     /// Checkpoints; none without it.
@@ -75,7 +75,7 @@ const fn default_check_every() -> u64 {
 /// A phase that a rank spends alone.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Phase {
+pub struct PhaseSpec {
     /// Its length, ms.
     pub ms: f64,
     /// How the rank spends the time.

@@ -11,7 +11,7 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use crate::busiest::Busiest;
 use crate::clock;
 use crate::error::WorkerError;
-use crate::events::{Channel, ConnectionName, Phase, Word};
+use crate::events::{Channel, ConnectionName, StepPhase, Word};
 use crate::host_clock::HostClock;
 use crate::job::Job;
 use crate::ping::Pinger;
@@ -319,7 +319,7 @@ impl<'a> Observer<'a> {
             }
             line.mark(b']');
         }
-        let is_running = channel.get(Word::Phase) != Phase::Connecting as u64;
+        let is_running = channel.get(Word::Phase) != StepPhase::Connecting as u64;
         if let Some(pinger) = self.pinger.as_ref().filter(|_| is_running) {
             let trip = |trip: Option<u64>| trip.map_or(-1, |us| i64::try_from(us).unwrap_or(i64::MAX));
             line.key("ping").mark(b'[');

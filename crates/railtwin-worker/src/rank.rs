@@ -12,7 +12,7 @@ use crate::connect::connect_all;
 use crate::control::{self, Control};
 use crate::cost;
 use crate::error::WorkerError;
-use crate::events::{Channel, Event, Phase, Word};
+use crate::events::{Channel, Event, StepPhase, Word};
 use crate::exchange::{Break, Connections, Exchange};
 use crate::job::{Algorithm, Job, Spending};
 use crate::schedule::{ELEMENT, Schedule};
@@ -97,7 +97,7 @@ impl RankState<'_> {
             }
             step += 1;
             if let Some(spec) = self.job.checkpoint.as_ref().filter(|spec| step.is_multiple_of(spec.every)) {
-                self.channel.set(Word::Phase, Phase::Checkpoint as u64);
+                self.channel.set(Word::Phase, StepPhase::Checkpoint as u64);
                 checkpoint::write(spec, self.rank, step)?;
             }
             self.channel.set(Word::Steps, step - first);
@@ -110,10 +110,10 @@ impl RankState<'_> {
     fn alone(&mut self, step: u64) {
         let Control { compute_factor, data_ms } = control::read(self.control.as_deref());
         let from_ns = clock::monotonic_ns();
-        self.channel.set(Word::Phase, Phase::Data as u64);
+        self.channel.set(Word::Phase, StepPhase::Data as u64);
         spend(self.job.data.ms + data_ms, self.job.data.how);
         let between_ns = clock::monotonic_ns();
-        self.channel.set(Word::Phase, Phase::Compute as u64);
+        self.channel.set(Word::Phase, StepPhase::Compute as u64);
         spend(self.job.compute.ms * compute_factor, self.job.compute.how);
         let t = clock::monotonic_ns();
         let (data, comp) = ((between_ns - from_ns) / 1_000, (t - between_ns) / 1_000);
@@ -151,7 +151,7 @@ impl RankState<'_> {
     }
 
     fn enter(&mut self, operation: u64, bytes: u64) {
-        self.channel.set(Word::Phase, Phase::Communication as u64);
+        self.channel.set(Word::Phase, StepPhase::Communication as u64);
         self.channel.set(Word::Received, 0);
         self.channel.set(Word::Sent, 0);
         self.channel.set(Word::Operation, operation);
