@@ -24,7 +24,7 @@ pub(crate) enum Word {
     Tail,
     /// Events lost, as the ring was full.
     Lost,
-    /// StepPhase of the step, [`StepPhase`].
+    /// Phase of the step, [`StepPhase`].
     Phase,
     /// Number of the newest step.
     Step,
