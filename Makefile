@@ -32,6 +32,14 @@ help: ## list the doors
 demo: need $(COMMAND) ## build the command and show what it does
 	@scripts/demo
 
+.PHONY: demo-watch
+demo-watch: need $(COMMAND) ## real ranks under faults in namespaces of this host, and what the watcher says (root)
+	@scripts/demo-watch
+
+.PHONY: soak
+soak: need $(COMMAND) ## the healthy job for an hour (SOAK_S seconds) under the watcher: no accusation (root)
+	@scripts/demo-watch soak
+
 .PHONY: test
 test: need-all $(PAGE) $(MODULE) ## everything that CI requires: check, then all tests
 	@scripts/test

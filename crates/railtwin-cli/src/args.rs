@@ -26,6 +26,7 @@ use crate::sweep::SweepArgs;
 use crate::triage::TriageArgs;
 use crate::tune::TuneArgs;
 use crate::watch::WatchArgs;
+use crate::worker::WorkerArgs;
 
 /// Twin of a GPU training cluster's network: design a fabric, simulate training on it, schedule, watch.
 #[derive(Parser, Debug)]
@@ -104,6 +105,8 @@ pub enum Verb {
     Score(ScoreArgs),
     /// Book the downtime of jobs by cause, or say what to expect, what it costs and how to checkpoint
     Downtime(Box<DowntimeArgs>),
+    /// Run a real job of several processes over TCP, with live records of each rank
+    Worker(WorkerArgs),
     /// Print the JSON Schema of a scenario
     Schema,
     /// Simulates one point of a sweep, which stands on standard input

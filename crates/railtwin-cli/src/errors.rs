@@ -44,6 +44,9 @@ pub enum CliError {
     /// A run folder cannot be written.
     #[error("{0}")]
     Folder(String),
+    /// A real job did not end in order.
+    #[error("{0}")]
+    Worker(String),
     /// Points of a sweep that did not come to their end.
     #[error("{failed} of {points} points failed: {}", .reasons.join("; "))]
     Points {
@@ -127,6 +130,7 @@ impl CliError {
             | Self::TimeUp(_)
             | Self::Accused
             | Self::Folder(_)
+            | Self::Worker(_)
             | Self::Points { .. }
             | Self::Write(_) => 1,
         }
@@ -159,7 +163,7 @@ impl CliError {
                 let help = "the points that are done are kept: the same command runs the others again";
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), Some(help.to_owned()))))
             }
-            Self::Unexpected(_) | Self::TimeUp(_) | Self::Folder(_) | Self::Write(_) => {
+            Self::Unexpected(_) | Self::TimeUp(_) | Self::Folder(_) | Self::Worker(_) | Self::Write(_) => {
                 write!(out, "{}", drawn(&Shown::plain(self.to_string(), None)))
             }
         }

@@ -82,6 +82,7 @@ mod triage_request;
 mod tune;
 mod units;
 mod watch;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, LineWriter, Write};
@@ -107,7 +108,10 @@ fn set_limit(args: &Args) -> Result<(), CliError> {
     input::set_limit(limit);
     railtwin::memory::set_limit(args.memory.map(|bytes| bytes.0));
     foreseen::ask(args.estimate);
-    memory_watch::begin();
+    // The processes of a job have one thread each: signals are read by it, and its CPU time is the cost of recording.
+    if !matches!(args.verb, Verb::Worker(_)) {
+        memory_watch::begin();
+    }
     Ok(())
 }
 
@@ -194,6 +198,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Tune(args) => tune::run(args, streams),
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
+            Verb::Worker(args) => worker::run(args, own, streams),
             Verb::Schema => schema::run(streams),
         }),
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

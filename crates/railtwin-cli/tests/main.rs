@@ -34,4 +34,5 @@ mod two_runs;
 mod unended;
 mod watch;
 mod weeks;
+mod worker;
 mod wrong_scenarios;

@@ -36,6 +36,8 @@ pub enum Body {
     Broken(Broken),
     /// `ps`: state of the process, as an observer outside of it sees it.
     Process(ProcessState),
+    /// `by`: the rank ended by itself.
+    Left(Left),
     /// `ck`: offset of the host's clock.
     Clock(Clock),
     /// `ob`: what the observer says of itself.
@@ -181,6 +183,14 @@ pub struct ProcessState {
     pub state: String,
 }
 
+/// `by`: the process of the rank ended by itself, not by a signal.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+pub struct Left {
+    /// Exit status; 0: in order.
+    #[serde(default)]
+    pub status: i64,
+}
+
 /// `ck`: offset of the host's clock against the reference.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 pub struct Clock {
@@ -252,6 +262,7 @@ pub fn line(text: &[u8]) -> Result<Line, Damage> {
         "hb" => Body::Heartbeat(Box::new(read(object)?)),
         "err" => Body::Broken(read(object)?),
         "ps" => Body::Process(read(object)?),
+        "by" => Body::Left(read(object)?),
         "ck" => Body::Clock(read(object)?),
         "ob" => Body::Observer(read(object)?),
         _ => return Ok(Line::Unknown),

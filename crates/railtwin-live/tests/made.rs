@@ -1,5 +1,7 @@
 //! The judge on made records: what the recordings do not hold, faults that are removed above all.
-use railtwin_live::record::{Body, Broken, Ended, Entered, Heartbeat, Observer, Record, Step, TcpReading};
+use railtwin_live::record::{
+    Body, Broken, Ended, Entered, Heartbeat, Left, Observer, ProcessState, Record, Step, TcpReading,
+};
 use railtwin_live::{LiveIncident, LiveKind, SuspectPlace};
 
 use crate::score::judged;
@@ -229,17 +231,20 @@ fn a_starved_observer_accuses_nobody() {
 }
 
 #[test]
-fn an_observer_that_says_it_is_stalled_is_believed() {
-    let mut records = made(20, between(8.0, 16.0, Fault::Stopped(5)));
-    let told = |second: u64| Record {
-        rank: 0,
-        time_ns: second * 1_000 * MS,
-        body: Body::Observer(Observer { late_us: 0, stall: 80.0 }),
+fn an_observer_that_says_it_is_late_on_a_busy_host_is_believed() {
+    let kinds = |late_us: u64| -> Vec<LiveKind> {
+        let mut records = made(20, between(8.0, 16.0, Fault::Stopped(5)));
+        let told = |second: u64| Record {
+            rank: 0,
+            time_ns: second * 1_000 * MS,
+            body: Body::Observer(Observer { late_us, stall: 95.0 }),
+        };
+        records.extend((2..20).map(told));
+        records.sort_by_key(|record| record.time_ns);
+        judged(&records).iter().map(|one| one.kind).collect()
     };
-    records.extend((2..20).map(told));
-    records.sort_by_key(|record| record.time_ns);
-    let kinds: Vec<LiveKind> = judged(&records).iter().map(|one| one.kind).collect();
-    assert_eq!(kinds, [LiveKind::ObserverStarved]);
+    assert_eq!(kinds(210_000), [LiveKind::ObserverStarved]);
+    assert_eq!(kinds(5_000), [LiveKind::StoppedProcess], "a busy host with an observer in time");
 }
 
 #[test]
@@ -292,4 +297,99 @@ fn a_killed_process_ends_a_job_whose_others_say_no_more() {
     assert_eq!(incidents.len(), 1);
     assert_eq!(incidents[0].kind, LiveKind::KilledProcess);
     assert_eq!(incidents[0].confirmed_ns, None, "one neighbor alone is not sure");
+}
+
+/// The records of a sound job of which each rank leaves a quarter of a second after the one before; and the leaving.
+fn left_one_by_one(status: i64) -> (Vec<Record>, Vec<Record>) {
+    let end_ms = |rank: u32| 6_000 + 250 * u64::from(rank);
+    let mut records = made(12, |_| None);
+    for record in &mut records {
+        if let Body::Heartbeat(heartbeat) = &mut record.body {
+            // A rank that has ended answers no pings.
+            for (to, trip) in heartbeat.ping.iter_mut().enumerate() {
+                *trip = if record.time_ns > end_ms(to as u32) * MS { -1 } else { *trip };
+            }
+        }
+    }
+    records.retain(|record| record.time_ns <= end_ms(record.rank) * MS);
+    let left = |rank: u32| Record { rank, time_ns: end_ms(rank) * MS, body: Body::Left(Left { status }) };
+    // A job that is judged for some time longer.
+    let later = (13..20).map(|second| Record {
+        rank: 0,
+        time_ns: second * 1_000 * MS,
+        body: Body::Observer(Observer { late_us: 0, stall: 0.0 }),
+    });
+    records.extend(later);
+    (records, (0..RANKS).map(left).collect())
+}
+
+#[test]
+fn ranks_that_left_in_order_are_not_expected_any_more() {
+    let (records, left) = left_one_by_one(0);
+    assert_ne!(judged(&records), [], "without the leaving there is something to explain");
+    let mut records = [records, left].concat();
+    records.sort_by_key(|record| record.time_ns);
+    assert_eq!(judged(&records), []);
+}
+
+#[test]
+fn a_rank_that_ends_with_an_error_of_its_own_is_named() {
+    let mut records: Vec<Record> =
+        made(12, |_| None).into_iter().filter(|one| one.rank != 3 || one.time_ns < 6_000 * MS).collect();
+    records.push(Record { rank: 3, time_ns: 6_000 * MS, body: Body::Left(Left { status: 1 }) });
+    records.sort_by_key(|record| record.time_ns);
+    let incidents = judged(&records);
+    assert_eq!(
+        (incidents[0].kind, incidents[0].suspects[0].place),
+        (LiveKind::KilledProcess, SuspectPlace::Rank(3))
+    );
+}
+
+#[test]
+fn a_process_that_is_gone_was_killed_and_not_stopped() {
+    let mut records = made(8, |_| None);
+    records.retain(|record| record.time_ns <= 8_000 * MS || record.rank != 5);
+    let gone = Body::Process(ProcessState { state: "X".into() });
+    records.push(Record { rank: 5, time_ns: 8_001 * MS, body: gone });
+    records.sort_by_key(|record| record.time_ns);
+    let incidents = judged(&records);
+    let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
+    assert_eq!((one.kind, one.suspects[0].place), (LiveKind::KilledProcess, SuspectPlace::Rank(5)));
+    assert_eq!(one.confirmed_ns, Some(one.opened_ns), "a process that is gone does not come back");
+}
+
+#[test]
+fn heartbeats_that_show_another_connection_are_no_loss_and_no_slowness() {
+    let mut records = made(30, |_| None);
+    for record in &mut records {
+        if let (4, Body::Heartbeat(heartbeat)) = (record.rank, &mut record.body) {
+            // By turns that to rank 5, and one to rank 2 with a long past.
+            let is_other = record.time_ns / (3_000 * MS) % 2 == 1;
+            heartbeat.s = heartbeat.s.map(|of| match is_other {
+                false => TcpReading { peer: Some(5), ..of },
+                true => {
+                    TcpReading { peer: Some(2), rtx: of.rtx + 900, ba: of.ba / 9, busy: of.busy + 7, ..of }
+                }
+            });
+        }
+    }
+    assert_eq!(judged(&records), []);
+}
+
+#[test]
+fn a_nic_that_pings_named_stays_named_until_timers_have_run_down() {
+    let mut records = made(30, between(8.0, 16.0, Fault::Silent(3)));
+    for record in &mut records {
+        // The link is repaired: pings come back, and one connection waits for its timer.
+        if let (true, Body::Heartbeat(heartbeat)) = (record.time_ns > 13_000 * MS, &mut record.body) {
+            heartbeat.ping.iter_mut().for_each(|trip| *trip = 60);
+            if record.rank != 3 && record.time_ns < 17_000 * MS {
+                heartbeat.s = heartbeat.s.map(|connection| TcpReading { bko: 0, una: 0, ..connection });
+            }
+        }
+    }
+    let incidents = judged(&records);
+    let [one] = incidents.as_slice() else { panic!("{incidents:#?}") };
+    let named: Vec<SuspectPlace> = one.suspects.iter().map(|suspect| suspect.place).collect();
+    assert_eq!((one.kind, named), (LiveKind::SilentLink, vec![SuspectPlace::Nic(3)]));
 }

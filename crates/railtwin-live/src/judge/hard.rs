@@ -6,7 +6,7 @@ use railtwin_records::seen::LiveSeen;
 
 use super::pings::Pairs;
 use super::state::{Rank, State};
-use crate::incident::{LiveKind, Sign, Suspect, SuspectPlace};
+use crate::incident::{Book, LiveKind, Sign, Suspect, SuspectPlace};
 
 /// Heartbeats that a rank must miss in a row: a process that waits for a processor misses one or two, and never this many
 /// while the median rank misses none.
@@ -35,25 +35,32 @@ pub(super) fn killed(state: &State) -> Option<Sign> {
             first = Some(first.map_or((*time_ns, broken.peer), |first| first.min((*time_ns, broken.peer))));
         }
     }
-    let (_, earliest) = first?;
     let is_ending = |rank: &u32| state.ranks.get(rank).is_some_and(Rank::is_ending);
-    let mut roots: Vec<u32> = found.keys().filter(|rank| !is_ending(rank)).copied().collect();
+    // A rank that left in order has closed its connections, too, after the last operation.
+    let has_left = |rank: &u32| state.ranks.get(rank).is_some_and(|rank| rank.has_left);
+    let mut roots: BTreeSet<u32> =
+        found.keys().filter(|rank| !is_ending(rank) && !has_left(rank)).copied().collect();
+    // Who reports an error before its process is gone was not the first.
+    roots.extend(
+        state.ranks.iter().filter(|(_, rank)| rank.is_dead() && !rank.is_ending()).map(|(at, _)| *at),
+    );
     if roots.is_empty() {
         // All report errors: the one that was found closed first.
-        roots.push(earliest);
+        roots.insert(first.filter(|(_, rank)| !has_left(rank))?.1);
     }
     let share = 0.95 / roots.len() as f64;
     let suspects = roots.iter().map(|rank| Suspect { place: SuspectPlace::Rank(*rank), share }).collect();
     let evidence = |rank: &u32| {
-        let by: Vec<u32> = found[rank].iter().copied().collect();
+        let by: Vec<u32> = found.get(rank)?.iter().copied().collect();
         let count = by.len() as f64;
-        Evidence::new(LiveSeen::FoundClosed { rank: *rank, by }, count, 0.0)
+        Some(Evidence::new(LiveSeen::FoundClosed { rank: *rank, by }, count, 0.0))
     };
-    let mut evidence: Vec<Evidence> = roots.iter().map(evidence).collect();
+    let mut evidence: Vec<Evidence> = roots.iter().filter_map(evidence).collect();
     evidence
         .extend(roots.iter().filter_map(|rank| process_state(*rank, state.ranks.get(rank)?, &["Z", "X"])));
-    // What closed does not open again, and two who agree are no chance.
-    let is_sure = roots.iter().all(|rank| found[rank].len() >= 2);
+    // What closed does not open again, two who agree are no chance, and a process that is gone does not come back.
+    let is_dead = |rank: &u32| state.ranks.get(rank).is_some_and(Rank::is_dead);
+    let is_sure = roots.iter().all(|rank| is_dead(rank) || found.get(rank).is_some_and(|by| by.len() >= 2));
     Some(Sign { kind: LiveKind::KilledProcess, suspects, edge: None, evidence, is_sure })
 }
 
@@ -74,7 +81,7 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
     let (mut stopped, mut missing) = (Vec::new(), Vec::new());
     for (rank, silence_ns) in silences {
         let seen = &state.ranks[&rank];
-        let told = process_state(rank, seen, &["T", "t", "Z", "X"]);
+        let told = process_state(rank, seen, &["T", "t"]);
         let is_silent = silence_ns >= SILENT_BEATS * interval_ns && silence_ns / OTHERS_GAPS >= usual_ns;
         if usual_ns > 2 * interval_ns || !(is_silent || told.is_some()) {
             continue;
@@ -109,7 +116,7 @@ pub(super) fn silent_ranks(now_ns: u64, interval_ns: u64, state: &State) -> (Vec
 
 /// A link that carries nothing: all newest pings of one NIC are lost and those of the others come back; or retransmission
 /// timers of the connections of one NIC double and double.
-pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Option<Sign> {
+pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State, book: &Book) -> Option<Sign> {
     let backed = backed_off(now_ns, interval_ns, state);
     let timers = |rank: u32| {
         let mine = backed.iter().filter(move |(from, to, _)| *from == rank || *to == rank);
@@ -139,9 +146,10 @@ pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Optio
         .map(|(from, to, _)| (*from, *to))
         .collect();
     let (from, to) = *doubled.first()?;
-    let shared = [from, to]
-        .into_iter()
-        .find(|rank| doubled.iter().filter(|(from, to)| from == rank || to == rank).count() >= 2);
+    // Pings come back before a timer that has doubled fires again: the NIC that they named stays named.
+    let of = |rank: &u32| doubled.iter().filter(|(from, to)| from == rank || to == rank).count();
+    let shared = named_alone(book).filter(|rank| of(rank) > 0);
+    let shared = shared.or_else(|| [from, to].into_iter().find(|rank| of(rank) >= 2));
     let (suspects, edge) = match shared {
         Some(rank) => (one(SuspectPlace::Nic(rank), 0.8), None),
         None => (
@@ -156,6 +164,16 @@ pub(super) fn silent_link(now_ns: u64, interval_ns: u64, state: &State) -> Optio
         }
     };
     Some(Sign { kind: LiveKind::SilentLink, suspects, edge, evidence, is_sure: false })
+}
+
+/// The NIC that an open incident of a silent link names alone.
+fn named_alone(book: &Book) -> Option<u32> {
+    book.open().filter(|open| open.kind == LiveKind::SilentLink).find_map(|open| {
+        match open.suspects.as_slice() {
+            [one] => Some(one.place.rank()),
+            _ => None,
+        }
+    })
 }
 
 /// Connections whose retransmission timer is doubled, with packets unacknowledged: from, to, how often. A window that the

@@ -83,7 +83,7 @@ impl LiveJudge {
         let (stopped, missing) = hard::silent_ranks(now_ns, interval_ns, state);
         signs.extend(stopped);
         signs.extend(missing);
-        signs.extend(hard::silent_link(now_ns, interval_ns, state));
+        signs.extend(hard::silent_link(now_ns, interval_ns, state, &self.book));
         let is_stopped = self.book.is_stopped() || signs.iter().any(|sign| sign.kind.stops());
         if is_stopped {
             return signs;

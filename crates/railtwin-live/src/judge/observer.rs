@@ -13,8 +13,9 @@ const WINDOW_NS: u64 = 2_000_000_000;
 const GAPS: u64 = 2;
 /// It is starved until so long after the last such gap: starvation comes in bursts, and windows must fill again.
 const CALM_NS: u64 = 10_000_000_000;
-/// Share of time in which something waited for a processor from which an observer is starved, percent: half of the time
-/// no time of its own holds.
+/// Share of time in which something waited for a processor from which an observer that was late is starved, percent.
+/// By itself the share says nothing of the observer: data loaders that take all processors bring it to 95, with every
+/// heartbeat in time.
 const STALL: f64 = 50.0;
 /// Time for which an observer's word of itself holds, ns.
 const TOLD_NS: u64 = 10_000_000_000;
@@ -33,11 +34,12 @@ impl Watch {
     /// Looks at the gaps between heartbeats up to a moment, and at what observers say of themselves.
     pub(super) fn look(&mut self, now_ns: u64, state: &State) -> Option<Sign> {
         let (gap_ns, ranks) = longest_gap(now_ns, state);
-        let stalled = state.ranks.iter().find_map(|(rank, seen)| {
-            let (told_ns, stall) = seen.stall?;
-            (stall >= STALL && now_ns.saturating_sub(told_ns) <= TOLD_NS).then_some((*rank, stall))
-        });
         let interval_ns = state.interval_ns().unwrap_or(u64::MAX / GAPS);
+        let stalled = state.ranks.iter().find_map(|(rank, seen)| {
+            let (told_ns, stall, late_us) = seen.stall?;
+            let is_starved = stall >= STALL && late_us.saturating_mul(1_000) >= interval_ns;
+            (is_starved && now_ns.saturating_sub(told_ns) <= TOLD_NS).then_some((*rank, stall))
+        });
         let is_late = ranks > 0 && gap_ns >= GAPS * interval_ns;
         if is_late || stalled.is_some() {
             self.starved_ns = Some(now_ns);

@@ -43,7 +43,8 @@ impl Pairs {
         for (from, rank) in state.living() {
             let mut newest: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
             for pings in rank.pings.iter().rev().filter(|pings| pings.time_ns >= from_ns) {
-                for (to, trip) in &pings.trips {
+                // A rank that has ended takes its observer along, which answers pings.
+                for (to, trip) in pings.trips.iter().filter(|trip| !state.has_ended(trip.0)) {
                     let seen = newest.entry(*to).or_insert((0, true));
                     if seen.0 < DEAD {
                         *seen = (seen.0 + 1, seen.1 && trip.is_none());

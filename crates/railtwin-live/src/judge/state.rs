@@ -74,8 +74,11 @@ pub(crate) struct Rank {
     pub(crate) broken: Vec<(u64, Broken)>,
     /// Newest state of the process that an observer outside of it told.
     pub(crate) process: Option<(u64, String)>,
-    /// Newest share of time that its observer waited for a processor, percent.
-    pub(crate) stall: Option<(u64, f64)>,
+    /// Whether it left in order: nothing is expected of it any more.
+    pub(crate) has_left: bool,
+    /// What its observer last said of itself: when; the share of time in which something waited for a processor, percent; by
+    /// how much its timer was late, us.
+    pub(crate) stall: Option<(u64, f64, u64)>,
     /// Rates of the past, bytes per us of time in which something waited to be sent.
     past: VecDeque<f64>,
     bucket: Option<(u64, TcpReading)>,
@@ -90,6 +93,20 @@ impl Rank {
     /// Whether it reported an error at a connection: its process is at its end.
     pub(crate) fn is_ending(&self) -> bool {
         !self.broken.is_empty()
+    }
+
+    /// Whether it sends heartbeats, and neither ended nor is at its end.
+    pub(crate) fn lives(&self) -> bool {
+        !self.beats.is_empty() && !self.is_ending() && !self.has_left && !self.is_dead()
+    }
+
+    /// Whether its process is gone, as its observer says, without having left in order.
+    pub(crate) fn is_dead(&self) -> bool {
+        !self.has_left
+            && self
+                .process
+                .as_ref()
+                .is_some_and(|(_, state)| matches!(state.as_bytes().first(), Some(b'Z' | b'X')))
     }
 
     /// Whether it is within an operation.
@@ -140,9 +157,21 @@ impl Rank {
         self.resent_before = None;
     }
 
+    /// Forgets the counters of its connection: those of a connection to another rank are no continuation.
+    fn forget_connection(&mut self) {
+        self.beats.iter_mut().for_each(|beat| beat.send = None);
+        self.past.clear();
+        self.resent.clear();
+        self.bucket = None;
+        self.resent_before = None;
+    }
+
     fn take_heartbeat(&mut self, rank: u32, time_ns: u64, heartbeat: &Heartbeat, learns: bool) -> bool {
         let before = self.beats.back().copied();
         if let Some(connection) = heartbeat.s {
+            if connection.peer.is_some_and(|peer| self.successor.is_some_and(|known| known != peer)) {
+                self.forget_connection();
+            }
             self.successor = connection.peer.or(self.successor);
             self.count_resent(time_ns, &connection);
             if learns {
@@ -308,14 +337,21 @@ impl State {
                 rank.process = Some((time_ns, process.state.clone()));
                 moved_ns = None;
             }
+            Body::Left(left) => {
+                rank.has_left = left.status == 0;
+                if !rank.has_left {
+                    rank.process = Some((time_ns, "X".to_owned()));
+                }
+                moved_ns = None;
+            }
             Body::Observer(observer) => {
-                rank.stall = Some((time_ns, observer.stall));
+                rank.stall = Some((time_ns, observer.stall, observer.late_us));
                 moved_ns = None;
             }
             Body::Clock(_) => moved_ns = None,
         }
         // An observer outside of the rank tells nothing of its life.
-        if !matches!(record.body, Body::Process(_) | Body::Observer(_) | Body::Header(_)) {
+        if !matches!(record.body, Body::Process(_) | Body::Observer(_) | Body::Header(_) | Body::Left(_)) {
             rank.last_ns = rank.last_ns.max(time_ns);
         }
         self.moved_ns = self.moved_ns.max(moved_ns.unwrap_or(0));
@@ -334,12 +370,14 @@ impl State {
         self.told_interval_ns.or(usual).map(|ns| ns.clamp(LEAST_INTERVAL_NS, MOST_INTERVAL_NS))
     }
 
-    /// Ranks that live as far as they tell: with a heartbeat, and without an error at a connection.
+    /// Ranks that live as far as is known: with a heartbeat, without an error at a connection, neither left nor dead.
     pub(crate) fn living(&self) -> impl Iterator<Item = (u32, &Rank)> {
-        self.ranks
-            .iter()
-            .filter(|(_, rank)| !rank.beats.is_empty() && !rank.is_ending())
-            .map(|(at, rank)| (*at, rank))
+        self.ranks.iter().filter(|(_, rank)| rank.lives()).map(|(at, rank)| (*at, rank))
+    }
+
+    /// Whether a rank has ended, in whatever way. One without records has not, as far as is known.
+    pub(crate) fn has_ended(&self, rank: u32) -> bool {
+        self.ranks.get(&rank).is_some_and(|rank| rank.has_left || rank.is_dead() || rank.is_ending())
     }
 
     /// How long operations take.

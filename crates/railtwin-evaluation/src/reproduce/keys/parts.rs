@@ -176,8 +176,15 @@ const NOT_NEEDED: &[&str] = &[
 
 /// Crates that the evaluation does not depend on.
 #[cfg(test)]
-const BESIDE: &[&str] =
-    &["railtwin-answers", "railtwin-cli", "railtwin-features", "railtwin-python", "railtwin-testkit"];
+const BESIDE: &[&str] = &[
+    "railtwin-answers",
+    "railtwin-cli",
+    "railtwin-features",
+    "railtwin-lab",
+    "railtwin-python",
+    "railtwin-testkit",
+    "railtwin-worker",
+];
 
 /// A calculation, the scenarios of the papers that it reads, and its lists of sources in addition to [`EVERY`].
 struct Calculation {

@@ -1,0 +1,23 @@
+//! Eight real ranks in network namespaces of this host, faults of which the truth is known, and limits that a watcher must
+//! keep.
+//!
+//! 1. [`network`]: namespaces behind one bridge, links of limited rate.
+//! 2. [`fault`]: faults and their repair.
+//! 3. [`job`]: attempts of a job, each in a folder of records of its own.
+//! 4. [`watch`]: the watcher as a child process, its events; [`stand_in`]: the judge alone in its place.
+//! 5. [`verdict`]: events against the truth, pure.
+//! 6. [`trial`]: all of it in order.
+//!
+//! It needs root, network namespaces and `tc`; [`lacks`] says what is missing.
+#![allow(clippy::disallowed_methods, reason = "a laboratory: processes, files and clocks are its matter")]
+
+pub mod fault;
+mod host;
+pub mod job;
+pub mod network;
+pub mod stand_in;
+pub mod trial;
+pub mod verdict;
+pub mod watch;
+
+pub use host::{LabError, lacks, now_ns};
