@@ -57,6 +57,8 @@ pub(crate) struct Network {
     pub(crate) payload: f64,
     /// Most bytes of a connection without an acknowledgement.
     pub(crate) window: f64,
+    /// Bytes that a link lets through at once after it stood idle; 0 where it keeps its rate always.
+    pub(crate) burst: f64,
     /// Time from one retransmission to the next, ns, and how many there are.
     pub(crate) timeout_ns: f64,
     pub(crate) tries: u64,
@@ -146,6 +148,7 @@ impl Network {
             hop_ns: ns(healthy.latency[pattern]) / stages as f64,
             payload: keys.payload.0 as f64,
             window: keys.most_in_flight(true).map_or(f64::INFINITY, |bytes| bytes as f64),
+            burst: 0.0,
             timeout_ns: ns(case.transport.ack_timeout()),
             tries: u64::from(case.transport.retry_count) + 1,
             pings: paths.iter().all(|path| path.len() == 2)
@@ -207,13 +210,18 @@ impl Network {
         (chance, stage): (&Chance, u64),
         out: &mut EdgeTrace,
     ) -> f64 {
-        let (mut at, mut left) = (start, bytes);
-        let mut row = self.states.partition_point(|state| state.0 <= at).max(1) - 1;
+        let mut row = self.states.partition_point(|state| state.0 <= start).max(1) - 1;
+        let at_once = self.at_once(self.states[row].1[edge].ns_per_byte, (start, bytes), out);
+        if at_once > 0.0 {
+            out.pieces.push(self.piece(edge, (start, start, at_once), (chance, stage)));
+        }
+        let (mut at, mut left) = (start, bytes - at_once);
         while at < f64::INFINITY {
             let next = self.states.get(row + 1).map_or(f64::INFINITY, |state| state.0);
             let pace = self.states[row].1[edge].ns_per_byte * times;
             let end = at + left * pace;
             if end <= next {
+                out.tokens.1 = end;
                 out.pieces.push(self.piece(edge, (at, end, left), (chance, stage)));
                 return end;
             }
@@ -225,6 +233,19 @@ impl Network {
             (at, row) = (next, row + 1);
         }
         f64::INFINITY
+    }
+
+    /// Bytes that a bucket of tokens lets through at once: what it gained while nothing was sent, up to its size.
+    fn at_once(&self, pace: f64, (start, bytes): (f64, f64), out: &mut EdgeTrace) -> f64 {
+        if self.burst <= 0.0 || !start.is_finite() || !pace.is_finite() {
+            return 0.0;
+        }
+        let (tokens, since) = out.tokens;
+        let gained = if out.pieces.is_empty() { self.burst } else { (start - since).max(0.0) / pace };
+        let tokens = (tokens + gained).min(self.burst);
+        let at_once = tokens.min(bytes);
+        out.tokens = (tokens - at_once, start);
+        at_once
     }
 
     fn piece(
@@ -275,7 +296,12 @@ impl Network {
         let path: Vec<f64> = self.paths[edge].iter().map(|link| self.link(*link, now).ns_per_byte).collect();
         let narrowest = path.iter().copied().fold(0.0, f64::max);
         let stages = &edges[edge].stages;
-        let behind = stages[..stages.partition_point(|stage| stage.ready <= now)].last();
+        // At the host all waits that was handed over; before the switch's port only what has left the host.
+        let behind = match side {
+            Side::Out => stages.partition_point(|stage| stage.ready <= now),
+            Side::In => stages.partition_point(|stage| stage.start <= now),
+        };
+        let behind = stages[..behind].last();
         let Some(stage) = behind.filter(|stage| stage.end < f64::INFINITY && stage.end > now) else {
             return 0.0;
         };

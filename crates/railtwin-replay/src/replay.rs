@@ -24,13 +24,16 @@ pub struct ReplaySettings {
     pub every_ms: u64,
     /// Seconds for which ranks go on writing after the job came to a stand; twice what a hang takes to count as one.
     pub watch_s: f64,
+    /// Bytes that a link lets through at once after it stood idle, as a token bucket does; 0 for links that keep their rate,
+    /// as those of NICs and switches do.
+    pub burst_bytes: u64,
     /// Whether an observer outside of the processes tells their state (`ps`).
     pub has_observer: bool,
 }
 
 impl Default for ReplaySettings {
     fn default() -> Self {
-        Self { every_ms: 200, watch_s: 60.0, has_observer: false }
+        Self { every_ms: 200, watch_s: 60.0, burst_bytes: 0, has_observer: false }
     }
 }
 
@@ -69,7 +72,8 @@ pub fn replay(resolved: &Resolved, settings: &ReplaySettings) -> Result<LiveRepl
     let base = states::without_faults(case);
     let mut warnings = Vec::new();
     let rates = states::rates(base.as_ref().unwrap_or(case), case, 0, &mut warnings);
-    let network = Network::of(case, (job, 0), program.pattern, &rates)?;
+    let mut network = Network::of(case, (job, 0), program.pattern, &rates)?;
+    network.burst = settings.burst_bytes as f64;
     let jitter = match spec.map(|spec| spec.jitter) {
         Some(JitterSpec::None) => Jitter::NONE,
         _ => Jitter::default(),

@@ -97,11 +97,8 @@ impl Job<'_> {
         let mut ring = Ring { got: Vec::new(), acknowledged: Vec::new() };
         for stage in 0..network.stages {
             for rank in 0..ranks {
-                let next = network.successor[rank];
                 let have = if stage == 0 { now[rank] } else { ring.got[stage - 1][rank] };
-                let room = stage
-                    .checked_sub(ahead)
-                    .map_or(0.0, |before| ring.acknowledged[before][rank].max(ring.got[before][next]));
+                let room = stage.checked_sub(ahead).map_or(0.0, |before| ring.acknowledged[before][rank]);
                 let ready = self.faults.runs_from(rank, have.max(room));
                 let free = trace.edges[rank].stages.last().map_or(0.0, |stage| stage.end);
                 let start = ready.max(free);

@@ -29,6 +29,8 @@ pub(crate) struct Stage {
 pub(crate) struct EdgeTrace {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) stages: Vec<Stage>,
+    /// Bytes that the bucket of its link holds, and since when: see [`crate::ReplaySettings::burst_bytes`].
+    pub(crate) tokens: (f64, f64),
 }
 
 /// The phases of a step that a rank spent alone.
