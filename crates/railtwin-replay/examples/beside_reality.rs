@@ -69,7 +69,9 @@ fn main() -> ExitCode {
         let mut ranks: Vec<u32> = Vec::new();
         for recording in recordings.iter().filter(|recording| recording.fault == fault) {
             rows.push((format!("{}, rank {}", recording.name, recording.rank), recording.told.clone()));
-            ranks.push(recording.rank);
+            if !ranks.contains(&recording.rank) {
+                ranks.push(recording.rank);
+            }
         }
         let ranks = if ranks.is_empty() { vec![3] } else { ranks };
         rows.extend(ranks.into_iter().map(|rank| simulated(fault, rank)));

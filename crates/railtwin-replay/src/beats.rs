@@ -1,4 +1,4 @@
-//! Heartbeats: where a rank stands, what its connections counted, how long pings took.
+//! Heartbeats: the place of a rank in its operation, counters of its connections, round trips of pings.
 use crate::chance::{Chance, Draw};
 use crate::faults::RankFaults;
 use crate::network::Network;
@@ -38,7 +38,7 @@ pub(crate) struct Beat {
     pub(crate) pings: Vec<i64>,
 }
 
-/// What an edge counted, read in the order of time.
+/// Counters of an edge, read in the order of time.
 #[derive(Clone, Copy, Default, Debug)]
 struct EdgeCount {
     piece: usize,
@@ -141,7 +141,7 @@ pub(crate) fn beats(
     (0..network.ranks()).map(one).collect()
 }
 
-/// Where a rank stands.
+/// The place of a rank in its operation; counters and pings are filled in later.
 fn stand(network: &Network, rank: &RankTrace, edge: &EdgeTrace, at: f64) -> Beat {
     let entered = rank.operations.partition_point(|one| one.entered <= at);
     let last = entered.checked_sub(1);

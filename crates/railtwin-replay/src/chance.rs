@@ -3,7 +3,7 @@
 use railtwin_telemetry::Jitter;
 use railtwin_units::stream::{mix, number};
 
-/// What is drawn.
+/// Kinds of draws.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Draw {
     /// Computation of a host's ranks in a step: by step and host.

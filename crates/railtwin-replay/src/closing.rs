@@ -1,4 +1,4 @@
-//! How the end of one process ends the others: who is within an operation finds its connection closed and ends, too.
+//! Processes that end because a neighbor ended: a rank within an operation finds its connection closed and ends, too.
 use crate::faults::RankFaults;
 use crate::network::Network;
 use crate::trace::{RankTrace, Trace};
@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) errno: i64,
 }
 
-/// What ranks find after processes have ended, in order of time; `faults` learns that they end by it.
+/// Errors that ranks find after processes have ended, in order of time; `faults` learns that they end by it.
 pub(crate) fn cascade(network: &Network, trace: &Trace, faults: &mut RankFaults) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let ranks = network.ranks();

@@ -24,7 +24,7 @@ struct Late {
     every: u64,
 }
 
-/// What happens to one rank.
+/// Faults of one rank.
 #[derive(Clone, Default, Debug)]
 struct OfRank {
     stops: Vec<Span>,
@@ -33,7 +33,7 @@ struct OfRank {
     gone: Option<f64>,
 }
 
-/// What happens to ranks.
+/// Faults of all ranks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RankFaults {
     ranks: Vec<OfRank>,

@@ -1,11 +1,11 @@
-//! A simulated job as live records: what its ranks would write while they run.
+//! A simulated job as live records: the records that its ranks would write while they run.
 //!
 //! The flow engine says what each edge of the job's ring carries in every state that faults bring the network into. The replay
 //! goes through the job stage by stage and rank by rank, so that operations end rank by rank, and writes records of
 //! schema version 1 (`docs/reference/live-records.md`). The judge of real records reads them as they are.
 //!
 //! 1. [`replay`]: a resolved scenario to a [`LiveReplay`]; [`LiveReplay::lines`]: the file of a rank.
-//! 2. Inside: `program` (what a rank does in a step), `network` (edges and links in time), `faults` (when ranks run, and
+//! 2. Inside: `program` (the acts of a step), `network` (edges and links in time), `faults` (when ranks run, and
 //!    how fast), `run` (the stages), `closing` (how the end of one process ends the others), `beats` (heartbeats and
 //!    pings), `lines` (the text).
 //!

@@ -7,7 +7,7 @@ use crate::closing::Found;
 use crate::network::Network;
 use crate::trace::{EdgeTrace, Operation, RankTrace, Trace};
 
-/// All that a file of a rank is made of.
+/// Parts of the file of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfRank<'a> {
     pub(crate) network: &'a Network,
@@ -15,8 +15,9 @@ pub(crate) struct OfRank<'a> {
     pub(crate) rank: usize,
     pub(crate) beats: &'a [Beat],
     pub(crate) found: &'a [Found],
-    /// When its process ended, and what an observer outside of it saw of it: when, and the letter of its state.
+    /// When its process ended.
     pub(crate) gone: f64,
+    /// States of the process that an observer outside of it saw: when, and the letter.
     pub(crate) states: &'a [(f64, &'static str)],
     /// Up to when records go.
     pub(crate) until: f64,
@@ -29,7 +30,7 @@ fn us(ns: f64) -> u64 {
 }
 
 impl OfRank<'_> {
-    /// The lines, with their times.
+    /// The text of the file.
     pub(crate) fn text(&self) -> String {
         let mut rows: Vec<(f64, Value)> = Vec::new();
         let rank = &self.trace.ranks[self.rank];

@@ -1,10 +1,10 @@
-//! The edges of the ring in time: what each carries in every state of the network, and what its links lose and add.
+//! The edges of the ring in time: the rate of each in every state of the network, the losses and delays of its links.
 use std::collections::BTreeMap;
 
 use railtwin::Error;
 use railtwin_engine::fault::Change;
 use railtwin_engine::{Case, EdgeRates, Impairment};
-use railtwin_fabric::{HostId, LinkId};
+use railtwin_fabric::{Fabric, HostId, LinkId};
 use railtwin_units::SimTime;
 
 use crate::chance::Chance;
@@ -26,7 +26,7 @@ pub(crate) struct LinkNow {
     pub(crate) is_dead: bool,
     /// Share of packets that it loses.
     pub(crate) loss: f64,
-    /// What a fault adds to every packet, ns.
+    /// Delay that a fault adds to every packet, ns.
     delay_ns: f64,
     /// Nanoseconds for each byte of data, losses left out.
     ns_per_byte: f64,
@@ -51,7 +51,7 @@ pub(crate) struct Network {
     pub(crate) stages: usize,
     /// Bytes of an edge for each byte of the operation.
     pub(crate) share: f64,
-    /// From a stage's last byte until the receiver has it, ns.
+    /// From a stage's last byte until the receiver has it where no fault adds to it, ns.
     pub(crate) hop_ns: f64,
     /// Payload of a packet, bytes.
     pub(crate) payload: f64,
@@ -104,15 +104,7 @@ impl Network {
             return refused("each rank must have a NIC of its own");
         };
         let rows = ring(healthy, pattern, at.len())?;
-        let (mut successor, mut predecessor) = (vec![0; at.len()], vec![0; at.len()]);
-        let mut paths = vec![Vec::new(); at.len()];
-        for ((source, target), rows) in &rows {
-            let (Some(&from), Some(&to)) = (rank_of.get(source), rank_of.get(target)) else {
-                return refused("messages go over NICs of other ranks");
-            };
-            (successor[from], predecessor[to]) = (to, from);
-            paths[from] = healthy.links_of(rows[0]).iter().map(|link| LinkId(*link)).collect();
-        }
+        let Order { successor, predecessor, paths } = order(healthy, &rows, &rank_of)?;
         let fabric = &*case.fabric;
         let links: Vec<LinkId> = paths.iter().flatten().copied().collect();
         let bundle = healthy.bundles_of(pattern).start;
@@ -132,14 +124,6 @@ impl Network {
             timed.push((if row == 0 { 0.0 } else { ns(state.at) }, by_rank(state)?));
         }
         let keys = &case.packets.keys;
-        let one_way = |path: &Vec<LinkId>| -> f64 {
-            let of = path.iter().map(|&link| {
-                let is_switch = fabric.place(fabric.target(link)).is_some();
-                let wire = PING_BYTES / fabric.capacity(link).bytes_per_s() * 1e9;
-                ns(fabric.delay(link)) + wire + if is_switch { ns(fabric.switch_latency()) } else { 0.0 }
-            });
-            of.sum()
-        };
         Ok(Self {
             hosts: at.iter().map(|nic| nic.0).collect(),
             nics: at.iter().map(|nic| fabric.device_name(fabric.nic(HostId(nic.0), nic.1))).collect(),
@@ -153,7 +137,7 @@ impl Network {
             tries: u64::from(case.transport.retry_count) + 1,
             pings: paths.iter().all(|path| path.len() == 2)
                 && paths.iter().all(|path| fabric.target(path[0]) == fabric.target(paths[0][0])),
-            ping_ns: 2.0 * one_way(&paths[0]),
+            ping_ns: 2.0 * one_way_ns(fabric, &paths[0]),
             is_selective: keys.is_selective(case.routing.balancer),
             healthy: links.iter().map(|link| (*link, 1e9 / case.data_rate(*link))).collect(),
             deaths: deaths(case, replicate, &links),
@@ -199,6 +183,11 @@ impl Network {
             found.ns_per_byte /= one.capacity.max(f64::MIN_POSITIVE);
         }
         found
+    }
+
+    /// From a stage's last byte, which leaves at `now`, until the receiver has it, ns.
+    pub(crate) fn hop(&self, edge: usize, now: f64) -> f64 {
+        self.hop_ns + self.paths[edge].iter().map(|link| self.link(*link, now).delay_ns).sum::<f64>()
     }
 
     /// When an edge has carried so many bytes that begin at `start`; infinite where it never has. `times` is how many
@@ -276,10 +265,11 @@ impl Network {
             if now == f64::INFINITY {
                 return now;
             }
-            if self.side(rank, side, now).is_dead {
+            let link = self.side(rank, side, now);
+            if link.is_dead {
                 now = self.carries_from(self.link_of(rank, side), now);
             }
-            now += self.queue(rank, side, now, edges);
+            now += self.queue(rank, side, now, edges) + link.delay_ns;
         }
         now + self.hop_ns
     }
@@ -335,6 +325,40 @@ impl Network {
         }
         Some(at - now + self.ping_ns)
     }
+}
+
+/// Successor and predecessor of each rank, and the links of each edge.
+struct Order {
+    successor: Vec<usize>,
+    predecessor: Vec<usize>,
+    paths: Vec<Vec<LinkId>>,
+}
+
+fn order(healthy: &EdgeRates, rows: &Rows, rank_of: &BTreeMap<(u32, u32), usize>) -> Result<Order, Error> {
+    let count = rank_of.len();
+    let (mut successor, mut predecessor) = (vec![0; count], vec![0; count]);
+    let mut paths = vec![Vec::new(); count];
+    for ((source, target), rows) in rows {
+        let (Some(&from), Some(&to)) = (rank_of.get(source), rank_of.get(target)) else {
+            return refused("messages go over NICs of other ranks");
+        };
+        (successor[from], predecessor[to]) = (to, from);
+        paths[from] = healthy.links_of(rows[0]).iter().map(|link| LinkId(*link)).collect();
+    }
+    if paths.iter().any(Vec::is_empty) {
+        return refused("the healthy network must have a way for every edge of the ring");
+    }
+    Ok(Order { successor, predecessor, paths })
+}
+
+/// Time of a ping one way where nothing is before it: propagation, switches, its own bytes.
+fn one_way_ns(fabric: &Fabric, path: &[LinkId]) -> f64 {
+    let of = path.iter().map(|&link| {
+        let is_switch = fabric.place(fabric.target(link)).is_some();
+        let wire = PING_BYTES / fabric.capacity(link).bytes_per_s() * 1e9;
+        ns(fabric.delay(link)) + wire + if is_switch { ns(fabric.switch_latency()) } else { 0.0 }
+    });
+    of.sum()
 }
 
 /// Rows of the edges of a ring over all ranks.

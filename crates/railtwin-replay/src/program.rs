@@ -1,4 +1,4 @@
-//! What every rank of the job does in a step, one thing after another.
+//! The acts of every rank in a step, one after another.
 use railtwin::Error;
 use railtwin_engine::Case;
 use railtwin_workload::{Collective, OperationId, Plan, Work};

@@ -123,13 +123,13 @@ impl LiveReplay {
         of.text()
     }
 
-    /// What the judge reads: the records of all ranks in the order of time.
+    /// The records of all ranks in the order of time, as the judge reads them.
     pub fn records(&self) -> Vec<Record> {
         let file = |rank: usize| -> RankFile { reader::read(self.lines(rank).as_bytes(), None) };
         reader::merged((0..self.ranks()).map(file))
     }
 
-    /// What an observer outside of a process sees of it: that it stands, runs again, or is gone.
+    /// States of a process as an observer outside of it sees them: it stands, runs again, is gone.
     fn states(&self, rank: usize) -> Vec<(f64, &'static str)> {
         if !self.settings.has_observer {
             return Vec::new();

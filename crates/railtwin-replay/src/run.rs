@@ -127,12 +127,13 @@ impl Job<'_> {
         let ends: Vec<f64> =
             (trace.edges.iter()).map(|edge| edge.stages.last().map_or(0.0, |one| one.end)).collect();
         let got = (0..ranks).map(|rank| {
-            let arrived = ends[network.predecessor[rank]] + network.hop_ns;
+            let from = network.predecessor[rank];
+            let arrived = ends[from] + network.hop(from, ends[from]);
             self.faults.runs_from(rank, arrived.max(entered[rank]))
         });
         ring.got.push(got.collect());
         let acknowledged: Vec<f64> = (0..ranks)
-            .map(|rank| network.acknowledged(rank, ends[rank] + network.hop_ns, &trace.edges))
+            .map(|rank| network.acknowledged(rank, ends[rank] + network.hop(rank, ends[rank]), &trace.edges))
             .collect();
         for (edge, at) in trace.edges.iter_mut().zip(&acknowledged) {
             if let Some(stage) = edge.stages.last_mut() {

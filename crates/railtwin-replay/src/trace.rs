@@ -1,4 +1,4 @@
-//! What became of the job: times of ranks and edges, ns, infinite for what never came.
+//! Times of ranks and edges of the job, ns; infinite for events that never came.
 
 /// A stretch in which an edge carried at one rate.
 #[derive(Clone, Copy, PartialEq, Debug)]

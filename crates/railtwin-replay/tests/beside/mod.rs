@@ -41,11 +41,16 @@ pub fn fault(name: &str, rank: u32) -> String {
     format!("\n[[fault]]\nat = \"5 s\"\n{what}")
 }
 
-/// Simulates the job with more text behind its scenario.
-pub fn simulated(seed: u64, more: &str, settings: &ReplaySettings) -> LiveReplay {
+/// Simulates the job with more text behind its scenario, which `change` changes.
+pub fn simulated(
+    seed: u64,
+    more: &str,
+    settings: &ReplaySettings,
+    change: impl Fn(&str) -> String,
+) -> LiveReplay {
     let path = scenario();
     let text = std::fs::read_to_string(&path).expect("the scenario is there");
-    let text = text.replace("seed = 1\n", &format!("seed = {seed}\n")) + more;
+    let text = change(&text).replace("seed = 1\n", &format!("seed = {seed}\n")) + more;
     let folder = path.parent().expect("a file has a folder");
     let question = Question::of_text("ring-of-eight.toml", &text, folder);
     let point = question.points().expect("the scenario is right").remove(0);
@@ -59,7 +64,7 @@ pub fn as_recorded() -> ReplaySettings {
     ReplaySettings { burst_bytes: 128 << 10, ..ReplaySettings::default() }
 }
 
-/// What was recorded, and when the fault began.
+/// Records, and when the fault began.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub records: Vec<Record>,
@@ -69,7 +74,7 @@ pub struct Told {
 impl Told {
     /// The records of a simulated fault up to the end of recordings.
     pub fn simulated(seed: u64, name: &str, rank: u32) -> Self {
-        let job = simulated(seed, &fault(name, rank), &as_recorded());
+        let job = simulated(seed, &fault(name, rank), &as_recorded(), str::to_owned);
         let mut records = job.records();
         records.retain(|record| record.time_ns <= UNTIL_NS);
         Self { records, fault_ns: FAULT_NS }
@@ -80,7 +85,7 @@ impl Told {
         replay::incidents(&self.records, JudgeSettings { hang_ns: HANG_NS })
     }
 
-    /// What is measured before the fault, or after it.
+    /// Measurements before the fault, or after it.
     pub fn measured(&self, after: bool) -> Measured {
         Measured::of(self.records.iter().filter(|record| (record.time_ns >= self.fault_ns) == after))
     }
@@ -103,7 +108,7 @@ impl Told {
     }
 }
 
-/// What records say of the job; medians, ms for times of steps and operations, us for pings.
+/// Measurements of the job; medians, ms for times of steps and operations, us for pings.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Measured {
     pub step_ms: Option<f64>,

@@ -175,8 +175,14 @@ const NOT_NEEDED: &[&str] = &[
 
 /// Crates that the evaluation does not depend on.
 #[cfg(test)]
-const BESIDE: &[&str] =
-    &["railtwin-answers", "railtwin-cli", "railtwin-features", "railtwin-python", "railtwin-testkit"];
+const BESIDE: &[&str] = &[
+    "railtwin-answers",
+    "railtwin-cli",
+    "railtwin-features",
+    "railtwin-python",
+    "railtwin-replay",
+    "railtwin-testkit",
+];
 
 /// A calculation, the scenarios of the papers that it reads, and its lists of sources in addition to [`EVERY`].
 struct Calculation {
