@@ -1,5 +1,5 @@
 //! The recordings of eight real ranks, each beside the same job and fault simulated, judged by the same judge:
-//! `cargo run --release -p railtwin-replay --example beside_reality [FOLDER]`.
+//! `cargo run -p railtwin-replay --example beside_reality [FOLDER]`.
 //!
 //! FOLDER holds a folder for each recording, with `r0.jsonl` and so on and `truth.json`; without it those in data/live are
 //! taken. Every fault that has no recording there is simulated at rank 3.

@@ -170,8 +170,8 @@ impl Measured {
         let lost = (sent - trips.len()) as f64 / sent.max(1) as f64;
         Self {
             step_ms: at(&mut steps, 0.5),
-            operation_ms: at(&mut takes.collect(), 0.5),
-            apart_ms: at(&mut apart.collect(), 0.5),
+            operation_ms: at(&mut takes.collect::<Vec<f64>>(), 0.5),
+            apart_ms: at(&mut apart.collect::<Vec<f64>>(), 0.5),
             resent: counted.values().map(|of| of[1] - of[0]).max().unwrap_or(0),
             pings_us: at(&mut trips, 0.25)
                 .map(|low| [low, at(&mut trips, 0.5).unwrap_or(low), at(&mut trips, 0.9).unwrap_or(low)]),
@@ -184,7 +184,7 @@ fn resent(beat: &Heartbeat) -> u64 {
     beat.s.map_or(0, |of| of.rtx.saturating_sub(of.dsk))
 }
 
-fn at(values: &mut Vec<f64>, share: f64) -> Option<f64> {
+fn at(values: &mut [f64], share: f64) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get((values.len() as f64 * share) as usize).copied()
 }
