@@ -280,30 +280,26 @@ impl Network {
     }
 
     /// How long a packet waits before a side of a rank's NIC, ns: first in, first out behind the data of the ring. At the
-    /// host waits what was handed over and has not left; before the switch's port what came faster than it leaves.
+    /// host waits all that was handed over; before the switch's port what of it came faster than it leaves.
     pub(crate) fn queue(&self, rank: usize, side: Side, now: f64, edges: &[EdgeTrace]) -> f64 {
         let edge = if side == Side::Out { rank } else { self.predecessor[rank] };
         let path: Vec<f64> = self.paths[edge].iter().map(|link| self.link(*link, now).ns_per_byte).collect();
         let narrowest = path.iter().copied().fold(0.0, f64::max);
         let stages = &edges[edge].stages;
-        // At the host all waits that was handed over; before the switch's port only what has left the host.
-        let behind = match side {
-            Side::Out => stages.partition_point(|stage| stage.ready <= now),
-            Side::In => stages.partition_point(|stage| stage.start <= now),
-        };
-        let behind = stages[..behind].last();
-        let Some(stage) = behind.filter(|stage| stage.end < f64::INFINITY && stage.end > now) else {
+        let handed = stages[..stages.partition_point(|stage| stage.ready <= now)].last();
+        let Some(stage) = handed.filter(|stage| stage.end < f64::INFINITY && stage.end > now) else {
             return 0.0;
         };
-        match side {
+        let last = path.len() - 1;
+        let waits = match side {
             Side::Out if path[0] >= narrowest => stage.end - now,
-            Side::In if path[0] < narrowest && path[path.len() - 1] >= narrowest => {
-                let since = (now - stage.start).max(0.0);
-                let came = (since / path[0]).min(stage.bytes);
-                (came * narrowest - since).max(0.0)
+            Side::In if path[0] < narrowest && path[last] >= narrowest => {
+                let came = ((now - stage.ready) / path[0]).min(stage.bytes);
+                stage.end - now - (stage.bytes - came) * narrowest
             }
             _ => 0.0,
-        }
+        };
+        waits.clamp(0.0, self.window * narrowest)
     }
 
     /// The round trip of a ping that leaves at `now`, ns; none where it is lost. `unit` draws for each of its four links.

@@ -16,10 +16,11 @@ pub(crate) struct Job<'a> {
     pub(crate) start: f64,
 }
 
-/// Times of one stage: when each rank had it, and when it was acknowledged.
+/// Times of each stage by rank: when the rank had it, when the one that it sent began to leave, and was acknowledged.
 struct Ring {
     got: Vec<Vec<f64>>,
     acknowledged: Vec<Vec<f64>>,
+    started: Vec<Vec<f64>>,
 }
 
 impl Job<'_> {
@@ -94,11 +95,14 @@ impl Job<'_> {
         let stage_bytes = bytes as f64 * network.share / network.stages as f64;
         let ahead = (network.window / stage_bytes.max(1.0)).floor().max(1.0) as usize;
         let times: Vec<f64> = (0..ranks as u64).map(|edge| self.chance.edge(number, edge)).collect();
-        let mut ring = Ring { got: Vec::new(), acknowledged: Vec::new() };
+        let mut ring = Ring { got: Vec::new(), acknowledged: Vec::new(), started: Vec::new() };
         for stage in 0..network.stages {
             for rank in 0..ranks {
                 let have = if stage == 0 { now[rank] } else { ring.got[stage - 1][rank] };
-                let room = stage.checked_sub(ahead).map_or(0.0, |before| ring.acknowledged[before][rank]);
+                // The window slides: as the stage before it drains, the next one follows.
+                let room = stage
+                    .checked_sub(ahead)
+                    .map_or(0.0, |before| ring.started[before][rank] + network.hop_ns);
                 let ready = self.faults.runs_from(rank, have.max(room));
                 let free = trace.edges[rank].stages.last().map_or(0.0, |stage| stage.end);
                 let start = ready.max(free);
@@ -124,6 +128,8 @@ impl Job<'_> {
     /// When the ranks have the stage that was just sent, and when it is acknowledged.
     fn end_stage(&self, entered: &[f64], ring: &mut Ring, trace: &mut Trace) {
         let (network, ranks) = (self.network, self.network.ranks());
+        ring.started
+            .push(trace.edges.iter().map(|edge| edge.stages.last().map_or(0.0, |one| one.start)).collect());
         let ends: Vec<f64> =
             (trace.edges.iter()).map(|edge| edge.stages.last().map_or(0.0, |one| one.end)).collect();
         let got = (0..ranks).map(|rank| {
