@@ -18,6 +18,7 @@ fn a_step_takes_what_the_engine_says() {
     let question = Question::read(&path).expect("the scenario is there");
     let point = question.points().expect("the scenario is right").remove(0);
     let run = Run::of(question.resolve(&point.scenario).expect("it resolves"), &|| ());
+    assert!(run.unexpected().is_empty(), "the scenario comes to what it expects");
     let step_ms = run.figure("step_time").expect("a run has a step time") * 1e3;
     let job = simulated(1, "", &ReplaySettings::default(), str::to_owned);
     let told = Told { records: job.records(), fault_ns: u64::MAX };
