@@ -62,6 +62,7 @@ mod paths_table;
 mod report;
 mod reproduce;
 mod run;
+mod run_live;
 mod run_point;
 mod schedule;
 mod schedule_args;

@@ -17,7 +17,7 @@ use crate::engine_args::EngineArgs;
 use crate::label::label_text;
 use crate::meter::{Meter, memory_peak_bytes};
 use crate::table::TextTable;
-use crate::{CliError, Streams, foreseen, units};
+use crate::{CliError, Streams, foreseen, run_live, units};
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
@@ -36,6 +36,9 @@ pub struct RunArgs {
     /// Run again although the run folder is complete
     #[arg(long)]
     force: bool,
+    /// Also write what ranks of the job would record live: a folder with a file for each rank, for `railtwin diagnose`
+    #[arg(long, value_name = "FOLDER")]
+    live_records: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -58,8 +61,16 @@ pub(crate) fn run(args: &RunArgs, streams: &mut Streams<'_>) -> Result<(), CliEr
     if foreseen::is_asked() {
         return estimate(&question, streams);
     }
+    if let Some(folder) = &args.live_records {
+        run_live::refuse_filled(folder)?;
+    }
+    let live = args.live_records.as_deref().map(|folder| Ok((folder, run_live::replayed(&question)?)));
+    let live = live.transpose().map_err(|error: CliError| error)?;
     let points = run_points(&question, out, args.force, railtwin::memory::limit(), streams.notes)?;
     write_warnings(&points, streams.notes)?;
+    if let Some((folder, job)) = &live {
+        run_live::write(job, folder)?;
+    }
     if args.json {
         let value = json_of(&question, &points)?;
         writeln!(streams.out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?;

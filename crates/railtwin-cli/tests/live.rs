@@ -108,3 +108,49 @@ fn records_of_two_jobs_in_a_call_are_refused() {
     let [one, other] = ["kill-0", "thr_up-0"].map(|name| recording(name).to_str().unwrap().to_owned());
     railtwin(&["diagnose", &one, &other]).assert_refused(&["hold live records of the same rank"]);
 }
+
+/// The job of the recordings with a fault, and a folder for its records.
+fn simulated(folder: &Path, fault: &str) -> (String, String) {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/live");
+    std::fs::copy(shipped.join("ring-of-eight.txt"), folder.join("ring-of-eight.txt")).unwrap();
+    let text = std::fs::read_to_string(shipped.join("ring-of-eight.toml")).unwrap();
+    let text = text.split("[expect]").next().unwrap().to_owned() + fault;
+    let scenario = folder.join("job.toml");
+    std::fs::write(&scenario, text).unwrap();
+    (scenario.to_str().unwrap().to_owned(), folder.join("records").to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_simulated_job_is_written_as_live_records_and_judged() {
+    for (fault, kind, suspect) in [
+        ("", "", ""),
+        (
+            "[[fault]]\nat = \"5 s\"\nrank = \"train/2\"\nkind = \"slow-gpu\"\nfactor = 2.0\n",
+            "slow-compute",
+            "job/2",
+        ),
+        ("[[fault]]\nat = \"5 s\"\nrank = \"train/2\"\nkind = \"hang\"\n", "stopped-process", "job/2"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (scenario, records) = simulated(folder.path(), fault);
+        let outcome = railtwin(&["run", &scenario, "--no-folder", "--live-records", &records]);
+        assert_eq!(outcome.status, 0, "{}", outcome.notes);
+        let names = std::fs::read_dir(&records).unwrap().count();
+        assert_eq!(names, 8, "a file for each rank");
+        let (_, answer) = diagnose(Path::new(&records));
+        let all: Vec<(String, String)> = told(&answer).into_iter().map(|one| (one.0, one.1)).collect();
+        let wanted = (!kind.is_empty()).then(|| (kind.to_owned(), suspect.to_owned()));
+        assert_eq!(all, Vec::from_iter(wanted), "{fault}");
+        let again = railtwin(&["run", &scenario, "--no-folder", "--live-records", &records]);
+        again.assert_refused(&["--live-records", "is not empty"]);
+    }
+}
+
+#[test]
+fn live_records_of_a_sweep_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = "[[fault]]\nat = \"5 s\"\nrank = \"train/2\"\nkind = \"slow-gpu\"\nfactor = [2.0, 3.0]\n";
+    let (scenario, records) = simulated(folder.path(), fault);
+    let outcome = railtwin(&["run", &scenario, "--no-folder", "--live-records", &records]);
+    outcome.assert_refused(&["--live-records takes one point; this scenario has 2"]);
+}

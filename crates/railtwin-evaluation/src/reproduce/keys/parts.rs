@@ -182,6 +182,7 @@ const BESIDE: &[&str] = &[
     "railtwin-features",
     "railtwin-lab",
     "railtwin-python",
+    "railtwin-replay",
     "railtwin-testkit",
     "railtwin-worker",
 ];
