@@ -1,4 +1,4 @@
-//! `demo_watch [--program RAILTWIN] [--watch RAILTWIN | --stand-in] [--healthy SECONDS] [--only NAME] [--no-hog] [--keep]`:
+//! `demo_watch [--program RAILTWIN] [--watch RAILTWIN | --stand-in] [--healthy SECONDS] [--only NAME,…] [--no-hog] [--keep]`:
 //! eight real ranks under faults, and what a watcher says of them. Status 1 where a limit is missed.
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes and files are its matter")]
 use std::path::PathBuf;
@@ -51,8 +51,9 @@ fn inside(words: &[String]) -> Result<ExitCode, LabError> {
         false => Watcher::Command(value("--watch").map_or_else(|| program.clone(), PathBuf::from)),
     };
     let only = value("--only");
-    let is_asked =
-        |fault: &&InjectedFault| only.as_ref().is_none_or(|only| fault.name().starts_with(only.as_str()));
+    let is_asked = |fault: &&InjectedFault| {
+        only.as_ref().is_none_or(|only| only.split(',').any(|one| fault.name().starts_with(one)))
+    };
     let plan = TrialPlan {
         site: JobSite { program, folder: folder.clone(), ranks: RANKS },
         watcher,

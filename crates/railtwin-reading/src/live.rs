@@ -124,6 +124,8 @@ impl LiveAnswer {
     /// The component of a suspect: by the name that a header gives its NIC, else by the number of its rank.
     pub fn component(&self, place: SuspectPlace) -> Component {
         let named = self.nics.get(&place.rank()).filter(|_| matches!(place, SuspectPlace::Nic(_)));
+        // A name that several ranks give, such as `eth0` of containers on one host, says nothing.
+        let named = named.filter(|name| self.nics.values().filter(|other| other == name).count() == 1);
         named.map_or_else(|| place.component(&self.job), |name| Component::Nic(name.clone()))
     }
 }

@@ -188,6 +188,8 @@ impl Job {
 
     fn component(&self, place: SuspectPlace, job: &str) -> Component {
         let named = self.nics.get(&place.rank()).filter(|_| matches!(place, SuspectPlace::Nic(_)));
+        // A name that several ranks give, such as `eth0` of containers on one host, says nothing.
+        let named = named.filter(|name| self.nics.values().filter(|other| other == name).count() == 1);
         named.map_or_else(|| place.component(name_of(job)), |name| Component::Nic(name.clone()))
     }
 

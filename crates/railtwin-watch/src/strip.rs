@@ -5,9 +5,11 @@ use crate::trail::{Doing, Picture};
 
 /// Sizes of the drawing, pixels.
 const LEFT: f64 = 64.0;
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 836.0;
 const ROW: f64 = 20.0;
 const TOP: f64 = 22.0;
+/// Room for a word behind the newest heartbeat.
+const RIGHT: f64 = 34.0;
 const BOTTOM: f64 = 24.0;
 
 /// The drawing as SVG.
@@ -17,7 +19,7 @@ pub(crate) fn strip(picture: &Picture) -> String {
     let height = TOP + ROW * picture.rows.len() as f64 + BOTTOM;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {} {height}\" role=\"img\" aria-label=\"heartbeats of ranks around the incident\">",
-        LEFT + WIDTH + 10.0
+        LEFT + WIDTH + RIGHT
     );
     for (at, (rank, beats)) in picture.rows.iter().enumerate() {
         let y = TOP + ROW * at as f64;

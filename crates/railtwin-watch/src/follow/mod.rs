@@ -37,6 +37,14 @@ pub struct Piece {
     pub changed_ns: u64,
 }
 
+/// A file with the name of a rotated log.
+enum Rotated {
+    /// A copy of what was read, with what was not.
+    Known(Option<Piece>),
+    /// A part of which nothing was read.
+    Missed,
+}
+
 /// What a look at the folder gave.
 #[derive(Debug, Default)]
 pub struct Look {
@@ -76,10 +84,13 @@ impl Follower {
     pub fn look(&mut self, root: &Path, not: &Path, settled_ns: u64, tail: &Tail<'_>) -> Look {
         let (files, unread) = files_below(root, not);
         let mut look = Look { unread, ..Look::default() };
-        let files = self.without_copies(root, files, &mut look);
+        let (files, missed) = self.without_copies(root, files, &mut look);
         let (moved, others) = self.known_and_others(root, files, &mut look);
         for (name, file) in moved {
             self.grow(root, &name, &file, settled_ns, tail, &mut look);
+        }
+        for file in missed {
+            look.pieces.extend(self.whole(root, &file));
         }
         for file in others {
             match self.streams.get_mut(&file.path) {
@@ -136,8 +147,14 @@ impl Follower {
         }
     }
 
-    /// Takes copies of logs that were read out of a listing, such as those that `copytruncate` and compression make.
-    fn without_copies(&mut self, root: &Path, files: Vec<Listed>, look: &mut Look) -> Vec<Listed> {
+    /// Takes copies of logs that were read out of a listing, such as those that `copytruncate` and compression make. Then
+    /// come the files that were written and rotated away between two looks, for when the part before them is read.
+    fn without_copies(
+        &mut self,
+        root: &Path,
+        files: Vec<Listed>,
+        look: &mut Look,
+    ) -> (Vec<Listed>, Vec<Listed>) {
         let known: BTreeMap<Inode, &Stream> =
             self.streams.values().map(|stream| (stream.inode, stream)).collect();
         let is_known = |file: &Listed| known.get(&file.inode).is_some_and(|stream| is_of(stream, root, file));
@@ -147,7 +164,7 @@ impl Follower {
             files.iter().map(|file| (file.path.clone(), file.clone())).collect();
         let there: BTreeSet<Inode> = files.iter().map(|file| file.inode).collect();
         self.copies.retain(|inode| there.contains(inode));
-        let mut others = Vec::new();
+        let (mut others, mut missed) = (Vec::new(), Vec::new());
         let mut files = files;
         // The oldest part of a log comes first.
         files.sort_by_key(|file| (!unrotated(&file.path).1, file.changed_ns));
@@ -159,14 +176,27 @@ impl Follower {
             let is_copy = base.1 && !followed.contains(&file.path) && self.copies.len() < COPIES;
             let copied = is_copy.then(|| self.copied(root, &file, base.0, &listed)).flatten();
             match copied {
-                Some(piece) => {
+                Some(Rotated::Known(piece)) => {
                     self.copies.insert(file.inode);
                     look.pieces.extend(piece);
+                }
+                Some(Rotated::Missed) => {
+                    self.copies.insert(file.inode);
+                    missed.push(file);
                 }
                 None => others.push(file),
             }
         }
-        others
+        (others, missed)
+    }
+
+    /// Takes a file that was rotated away before it was read.
+    fn whole(&mut self, root: &Path, file: &Listed) -> Option<Piece> {
+        let base = unrotated(&file.path).0;
+        let stream = self.streams.get_mut(base)?;
+        let whole = input::read_unpacked(&root.join(&file.path)).ok()?;
+        stream.begin_part();
+        Some(stream.rest(base, &whole, &whole, file.changed_ns))
     }
 
     /// Whether a file is a copy of a log that was read; with it comes what was not read of that before it was cut.
@@ -176,32 +206,37 @@ impl Follower {
         file: &Listed,
         base: &str,
         listed: &BTreeMap<String, Listed>,
-    ) -> Option<Option<Piece>> {
+    ) -> Option<Rotated> {
+        let known = |piece| Some(Rotated::Known(piece));
         let stream = self.streams.get_mut(base)?;
         let whole = input::read_unpacked(&root.join(&file.path)).ok()?;
         if stream.growth == Growth::Unknown {
             let now = std::fs::read(root.join(&stream.path)).unwrap_or_default();
             if now.starts_with(&whole) {
-                return Some(None);
+                return known(None);
             }
             // What is rotated is a log, even where nothing of it was taken yet.
             stream.growth = Growth::Lines;
-            return Some(Some(stream.rest(base, &whole, &whole, file.changed_ns)));
+            return known(Some(stream.rest(base, &whole, &whole, file.changed_ns)));
         }
         if !stream.growth.appends() {
             return None;
         }
         let Some(rest) = stream.known_in(&whole) else {
-            // It was written and rotated away between two looks.
+            // It was written and rotated away between two looks. A log that was cut goes on behind it, and one that was
+            // renamed is read to its end before.
+            if listed.get(&stream.path).is_none_or(|now| now.inode != stream.inode) {
+                return Some(Rotated::Missed);
+            }
             stream.begin_part();
-            return Some(Some(stream.rest(base, &whole, &whole, file.changed_ns)));
+            return known(Some(stream.rest(base, &whole, &whole, file.changed_ns)));
         };
         // A log that goes on was copied, not cut: what the copy has stands in it, too.
         let goes_on = listed.get(&stream.path).is_some_and(|now| stream.is_in(root, now));
         if goes_on || rest.is_empty() {
-            return Some(None);
+            return known(None);
         }
-        Some(Some(stream.rest(base, rest, &whole, file.changed_ns)))
+        known(Some(stream.rest(base, rest, &whole, file.changed_ns)))
     }
 
     /// Parts a listing into files that are followed, with the names of their streams, and others.

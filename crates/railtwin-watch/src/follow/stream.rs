@@ -163,7 +163,7 @@ impl Stream {
         if bytes.len() as u64 == self.part.len && self.part.is_begin_of(&bytes) {
             return Ok(None);
         }
-        let continues = self.part.is_begin_of(&bytes);
+        let continues = self.part.len == 0 || self.part.is_begin_of(&bytes);
         self.begin_part();
         self.part.take(&bytes, &bytes);
         Ok(self.piece(name, bytes, file, true).map(|piece| Piece { continues, ..piece }))

@@ -55,8 +55,11 @@ fn metrics_and_pages_show_what_is_open() {
     assert!(get(&address, "/incidents/../state").contains("404"));
 }
 
-/// A hook that refuses the first calls; the bodies and keys that it took.
-fn hook(refuses: usize) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+/// Keys and bodies of what a hook took.
+type Taken = Arc<Mutex<Vec<(String, String)>>>;
+
+/// A hook that refuses the first calls: its address, and what it took.
+fn hook(refuses: usize) -> (String, Taken) {
     let server = tiny_http::Server::http("127.0.0.1:0").expect("served");
     let address = format!("http://{}/hook", server.server_addr());
     let taken = Arc::new(Mutex::new(Vec::new()));
