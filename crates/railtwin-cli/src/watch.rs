@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use railtwin_store::one_line;
 use railtwin_units::SimTime;
-use railtwin_watch::{Event, LookTime, Outbox, Shown, Watch, WatchError, WatchSettings, sentence, serve};
+use railtwin_watch::{
+    IncidentEvent, LookTime, Outbox, Shown, Watch, WatchError, WatchSettings, sentence, serve,
+};
 
 use crate::{CliError, Streams, foreseen, schedule_args};
 
@@ -158,7 +160,7 @@ fn once(
 
 fn print(
     args: &WatchArgs,
-    events: &[Event],
+    events: &[IncidentEvent],
     outbox: Option<&Outbox>,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {

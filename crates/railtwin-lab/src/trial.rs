@@ -7,7 +7,7 @@ use crate::host::{LabError, now_ns};
 use crate::job::{Attempt, JobSite};
 use crate::network;
 use crate::verdict::{Truth, WatchVerdict, judge};
-use crate::watch::{HANG_S, Watch, WatchEvent, Watcher};
+use crate::watch::{HANG_S, WatchEvent, WatchProcess, Watcher};
 
 /// Steady time before a fault, s: the judge must know the job's past.
 const BEFORE_S: f64 = 8.0;
@@ -46,7 +46,7 @@ pub struct TrialRow {
 
 struct Trial<'a> {
     plan: &'a TrialPlan,
-    watch: Watch,
+    watch: WatchProcess,
     attempt: Option<Attempt>,
     attempts: usize,
     /// Events that have been judged: each is judged once, those of the time between two faults with the second.
@@ -61,7 +61,7 @@ struct Trial<'a> {
 pub fn run(plan: &TrialPlan, say: &mut dyn FnMut(&str)) -> Result<Vec<TrialRow>, LabError> {
     network::build(plan.site.ranks)?;
     let attempt = Attempt::start(&plan.site, 1)?;
-    let watch = Watch::start(&plan.watcher, &plan.site.records(), &plan.site.folder.join("state"))?;
+    let watch = WatchProcess::start(&plan.watcher, &plan.site.records(), &plan.site.folder.join("state"))?;
     let mut trial =
         Trial { plan, watch, attempt: Some(attempt), attempts: 1, judged: 0, outcomes: Vec::new() };
     trial.healthy("healthy", say)?;

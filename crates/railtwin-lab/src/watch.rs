@@ -85,7 +85,7 @@ pub enum Watcher {
 
 /// A watcher at work.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WatchProcess {
     child: Option<Child>,
     _thread: Option<StandIn>,
     lines: Receiver<(u64, String)>,
@@ -93,7 +93,7 @@ pub struct Watch {
     pub events: Vec<WatchEvent>,
 }
 
-impl Watch {
+impl WatchProcess {
     /// Starts a watcher on a folder of records; `state` is a folder that it may write.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for WatchProcess {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use prometheus::{Encoder as _, Gauge, GaugeVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder};
 use serde_json::{Value, json};
 
-use crate::event::{Event, EventKind};
+use crate::event::{EventKind, IncidentEvent};
 
 /// Incidents that are closed and stay on the board.
 const CLOSED: usize = 500;
@@ -49,13 +49,13 @@ impl IncidentState {
 
 impl Board {
     /// The board after these events.
-    pub(crate) fn of(events: &[Event]) -> Self {
+    pub(crate) fn of(events: &[IncidentEvent]) -> Self {
         let mut board = Self::default();
         events.iter().for_each(|event| board.take(event));
         board
     }
 
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, event: &IncidentEvent) {
         *self.told.entry(event.what).or_default() += 1;
         let standing = self.incidents.entry(event.id()).or_default();
         standing.incident = event.incident.clone();

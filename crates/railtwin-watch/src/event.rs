@@ -48,7 +48,7 @@ pub(crate) struct Change {
 
 /// An event.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Event {
+pub struct IncidentEvent {
     /// Number, from 1 on without a gap: the same event has the same number, whoever hears of it twice.
     pub number: u64,
     /// What happened.
@@ -59,7 +59,7 @@ pub struct Event {
     pub line: String,
 }
 
-impl Event {
+impl IncidentEvent {
     /// The event of a change at a moment, ns since 1970.
     pub(crate) fn of(number: u64, change: &Change, source: &str, wall_ns: u64) -> Self {
         let mut incident = json!({ "id": change.id, "source": source });

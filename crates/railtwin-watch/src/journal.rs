@@ -10,7 +10,7 @@ use railtwin_store::atomic::write_whole;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WatchError;
-use crate::event::Event;
+use crate::event::IncidentEvent;
 use crate::findings::Findings;
 use crate::follow::Follower;
 use crate::jobs::Jobs;
@@ -89,8 +89,8 @@ impl Journal {
         let mut journal = Self { folder: folder.to_owned(), file, _lock: lock };
         let last = journal.mend()?;
         let pending = std::mem::take(&mut state.pending);
-        let missing = pending.iter().filter_map(|line| Event::of_line(line));
-        let missing: Vec<Event> = missing.filter(|event| event.number > last).collect();
+        let missing = pending.iter().filter_map(|line| IncidentEvent::of_line(line));
+        let missing: Vec<IncidentEvent> = missing.filter(|event| event.number > last).collect();
         journal.append(&missing)?;
         // A state that was removed does not give numbers again.
         state.next_event = state.next_event.max(last + 1);
@@ -101,7 +101,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`WatchError::State`] for what the system says.
-    pub(crate) fn store(&mut self, state: &mut State, events: &[Event]) -> Result<(), WatchError> {
+    pub(crate) fn store(&mut self, state: &mut State, events: &[IncidentEvent]) -> Result<(), WatchError> {
         state.pending = events.iter().map(|event| event.line.clone()).collect();
         let path = self.folder.join(STATE);
         let text = serde_json::to_vec(state).map_err(std::io::Error::from);
@@ -110,7 +110,7 @@ impl Journal {
         self.append(events)
     }
 
-    fn append(&mut self, events: &[Event]) -> Result<(), WatchError> {
+    fn append(&mut self, events: &[IncidentEvent]) -> Result<(), WatchError> {
         let text: String = events.iter().map(|event| format!("{}\n", event.line)).collect();
         let written = self.file.write_all(text.as_bytes()).and_then(|()| match text.is_empty() {
             true => Ok(()),
@@ -134,9 +134,9 @@ impl Journal {
 }
 
 /// The events of a journal.
-pub(crate) fn events_of(text: &[u8]) -> Vec<Event> {
+pub(crate) fn events_of(text: &[u8]) -> Vec<IncidentEvent> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
-    lines.filter_map(Event::of_line).collect()
+    lines.filter_map(IncidentEvent::of_line).collect()
 }
 
 fn read(path: &Path) -> Result<Option<State>, WatchError> {

@@ -2,7 +2,7 @@
 //!
 //! 1. [`Follower`]: what is new in files, once, through rotation, truncation and files that come late.
 //! 2. Live records go to the judge of their job; all else goes to a spool, which `railtwin diagnose` judges whole.
-//! 3. What both say becomes incidents: [`Event`]s that are numbered, stored before they are told, and told once, also by a
+//! 3. What both say becomes incidents: [`IncidentEvent`]s that are numbered, stored before they are told, and told once, also by a
 //!    watch that was killed and started again.
 //! 4. [`Outbox`] posts events, [`serve`] shows them and metrics.
 //!
@@ -27,7 +27,7 @@ mod watch;
 
 pub use board::{Board, IncidentState};
 pub use error::WatchError;
-pub use event::{Event, EventKind};
+pub use event::{EventKind, IncidentEvent};
 pub use follow::{Follower, Growth, Look, Piece};
 pub use journal::JOURNAL;
 pub use outbox::Outbox;

@@ -10,7 +10,7 @@ use railtwin_store::atomic::write_whole;
 use serde_json::{Value, json};
 
 use crate::error::WatchError;
-use crate::event::Event;
+use crate::event::IncidentEvent;
 use crate::journal::{JOURNAL, events_of};
 use crate::page;
 
@@ -141,7 +141,7 @@ impl Post {
 }
 
 /// An event with a sentence that chat programs show.
-fn body_of(event: &Event) -> Value {
+fn body_of(event: &IncidentEvent) -> Value {
     let mut value: Value = serde_json::from_str(&event.line).unwrap_or_else(|_| json!({}));
     value["text"] = json!(page::sentence(event));
     value

@@ -6,7 +6,7 @@ use railtwin_store::atomic::write_whole;
 use serde_json::Value;
 
 use crate::board::{Board, IncidentState};
-use crate::event::{Event, EventKind};
+use crate::event::{EventKind, IncidentEvent};
 use crate::strip::strip;
 use crate::trail::Picture;
 
@@ -53,7 +53,7 @@ fn suspects(incident: &Value) -> Vec<String> {
 }
 
 /// An event in one sentence.
-pub fn sentence(event: &Event) -> String {
+pub fn sentence(event: &IncidentEvent) -> String {
     let incident = &event.incident;
     let all = suspects(incident);
     let more = if all.len() > NAMED { format!(" and {} more", all.len() - NAMED) } else { String::new() };
@@ -77,7 +77,7 @@ pub fn sentence(event: &Event) -> String {
 /// What the system says.
 pub(crate) fn write(
     state: &Path,
-    event: &Event,
+    event: &IncidentEvent,
     standing: &IncidentState,
     picture: Option<&Picture>,
 ) -> std::io::Result<()> {

@@ -7,7 +7,7 @@ use railtwin_units::SimTime;
 
 use crate::board::Board;
 use crate::error::WatchError;
-use crate::event::{Change, Event};
+use crate::event::{Change, IncidentEvent};
 use crate::follow::{Look, Piece};
 use crate::journal::{JOURNAL, Journal, State, events_of};
 use crate::judgement::{Judge, Judged, Site};
@@ -141,7 +141,7 @@ impl Watch {
     ///
     /// # Errors
     /// [`WatchError::State`].
-    pub fn look_at_live(&mut self, at: LookTime) -> Result<Vec<Event>, WatchError> {
+    pub fn look_at_live(&mut self, at: LookTime) -> Result<Vec<IncidentEvent>, WatchError> {
         let spool = &self.spool;
         let tail = |name: &str, most: usize| spool.tail(name, most);
         let look = self.state.follower.look_at_live(&self.settings.folder, &tail);
@@ -156,7 +156,7 @@ impl Watch {
     ///
     /// # Errors
     /// [`WatchError::State`].
-    pub fn look(&mut self, at: LookTime) -> Result<Vec<Event>, WatchError> {
+    pub fn look(&mut self, at: LookTime) -> Result<Vec<IncidentEvent>, WatchError> {
         // What is judged is not written to meanwhile.
         if self.judge.is_busy() {
             return self.look_at_live(at);
@@ -175,7 +175,7 @@ impl Watch {
     ///
     /// # Errors
     /// [`WatchError::State`].
-    pub fn settle(&mut self, at: LookTime) -> Result<Vec<Event>, WatchError> {
+    pub fn settle(&mut self, at: LookTime) -> Result<Vec<IncidentEvent>, WatchError> {
         let mut changes = Vec::new();
         if let Some(judged) = self.judge.wait() {
             changes.extend(self.take_judged(judged, at, false));
@@ -267,11 +267,11 @@ impl Watch {
     }
 
     /// Numbers changes, stores the state with them, then the pages.
-    fn tell(&mut self, changes: Vec<Change>, at: LookTime) -> Result<Vec<Event>, WatchError> {
+    fn tell(&mut self, changes: Vec<Change>, at: LookTime) -> Result<Vec<IncidentEvent>, WatchError> {
         let mut events = Vec::new();
         for change in &changes {
             let source = if change.body["finding"].is_null() { "records" } else { "files" };
-            events.push(Event::of(self.state.next_event, change, source, at.wall_ns));
+            events.push(IncidentEvent::of(self.state.next_event, change, source, at.wall_ns));
             self.state.next_event += 1;
         }
         let is_due = self.stored_ns.is_none_or(|ns| at.own_ns.saturating_sub(ns) >= STORE_NS);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use railtwin_units::SimTime;
-use railtwin_watch::{Event, EventKind, LookTime, Watch, WatchSettings};
+use railtwin_watch::{EventKind, IncidentEvent, LookTime, Watch, WatchSettings};
 use serde_json::Value;
 
 /// Lines of records of all ranks with their files, in the order of their times.
@@ -37,7 +37,7 @@ fn settings(folder: &Path, state: &Path) -> WatchSettings {
 
 /// Plays a recording into a folder and watches it, a tenth of a second at a time; records come up to `late_ns` after they were
 /// made, cut anywhere. The watch is killed at each of these looks.
-fn played(name: &str, kills: &[usize]) -> (Vec<Event>, Vec<String>) {
+fn played(name: &str, kills: &[usize]) -> (Vec<IncidentEvent>, Vec<String>) {
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/live").join(name);
     let folder = tempfile::tempdir().expect("a folder");
     let (job, state) = (folder.path().join("live/run-1"), folder.path().join("state"));
@@ -89,7 +89,8 @@ fn a_fault_is_told_once_whenever_the_watch_is_killed() {
         let (rank, fault_ns) = truth(name);
         for kills in [&[][..], &[7], &[20, 45, 46], &[30, 52, 60, 80]] {
             let (told, journal) = played(name, kills);
-            let opened: Vec<&Event> = told.iter().filter(|event| event.what == EventKind::Opened).collect();
+            let opened: Vec<&IncidentEvent> =
+                told.iter().filter(|event| event.what == EventKind::Opened).collect();
             assert_eq!(opened.len(), 1, "{name} {kills:?}: {told:?}");
             let incident = &opened[0].incident;
             assert_eq!(incident["kind"], kind, "{name} {kills:?}");

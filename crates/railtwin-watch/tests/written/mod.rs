@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use railtwin::diagnose::{Inputs, diagnose};
 use railtwin_units::SimTime;
-use railtwin_watch::{Event, EventKind, LookTime, Watch, WatchSettings};
+use railtwin_watch::{EventKind, IncidentEvent, LookTime, Watch, WatchSettings};
 
 use crate::writer::{Lot, Writer};
 
@@ -89,7 +89,7 @@ fn alone(evidence: &Path, at: &Path) -> PathBuf {
 }
 
 /// Watches evidence while it is written; the watch is killed between looks where the lot says so.
-fn watched(evidence: &Path, seed: u64) -> (Found, Found, Vec<Event>) {
+fn watched(evidence: &Path, seed: u64) -> (Found, Found, Vec<IncidentEvent>) {
     let folder = tempfile::tempdir().expect("a folder");
     let (live, state) = (folder.path().join("live"), folder.path().join("state"));
     std::fs::create_dir_all(&live).expect("made");
@@ -144,7 +144,7 @@ fn incidents_are_those_of_the_whole_and_are_told_once() {
                 numbers.windows(2).all(|pair| pair[1] == pair[0] + 1),
                 "{name}, seed {seed}: {numbers:?}"
             );
-            let opened = told.iter().filter(|event| event.what == EventKind::Opened).map(Event::id);
+            let opened = told.iter().filter(|event| event.what == EventKind::Opened).map(IncidentEvent::id);
             let mut opened: Vec<u64> = opened.collect();
             let all = opened.len();
             opened.sort_unstable();
@@ -168,7 +168,8 @@ fn what_is_gone_is_closed_and_comes_back_as_the_same_incident() {
         wall_ns: 1_900_000_000_000_000_000 + seconds * 1_000_000_000,
     };
     let mut watch = Watch::open(settings(&live, &state)).expect("opened");
-    let names = |events: &[Event]| events.iter().map(|event| (event.id(), event.what)).collect::<Vec<_>>();
+    let names =
+        |events: &[IncidentEvent]| events.iter().map(|event| (event.id(), event.what)).collect::<Vec<_>>();
     let opened = watch.settle(at(0)).expect("settled");
     assert_eq!(names(&opened), [(1, EventKind::Opened), (2, EventKind::Opened)]);
     assert_eq!(watch.settle(at(1)).expect("settled"), []);
