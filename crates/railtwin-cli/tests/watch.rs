@@ -107,7 +107,9 @@ fn wrong_calls_are_refused() {
     let call = |more: &[&str]| railtwin(&[&["watch", at, "--state", state], more].concat());
     call(&["--webhook", "chat.example"]).assert_refused(&["--webhook chat.example", "http://HOST/PATH"]);
     call(&["--metrics", "nowhere"]).assert_refused(&["--metrics nowhere", "HOST:PORT"]);
-    call(&["--every", "soon"]).assert_refused(&["--every"]);
+    let soon = call(&["--every", "soon"]);
+    assert_eq!(soon.status, 2);
+    assert!(soon.notes.contains("--every") && soon.notes.contains("is not a time"), "{}", soon.notes);
     call(&["--names", "missing.csv"]).assert_refused(&["missing.csv"]);
     railtwin(&["watch", "missing", "--state", state])
         .assert_refused(&["missing", "name a folder that is there"]);
