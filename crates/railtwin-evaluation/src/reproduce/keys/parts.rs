@@ -135,7 +135,6 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin-pairs",
     "railtwin-reading",
     "railtwin-store",
-    "railtwin-watch",
     "railtwin-calibration/bandwidth",
     "railtwin-calibration/calibrate",
     "railtwin-calibration/lib",
@@ -184,6 +183,7 @@ const BESIDE: &[&str] = &[
     "railtwin-python",
     "railtwin-replay",
     "railtwin-testkit",
+    "railtwin-watch",
     "railtwin-worker",
 ];
 
