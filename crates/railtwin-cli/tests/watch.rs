@@ -147,6 +147,16 @@ fn address_of(watch: &mut Running) -> String {
     at.split('/').next().unwrap().to_owned()
 }
 
+/// A watch of the dumps of a hung job, and the address of its metrics.
+fn watch_of_dumps(folder: &Path) -> (Running, String) {
+    let live = folder.join("live");
+    std::fs::create_dir_all(&live).unwrap();
+    dumps_into(&live);
+    let mut watch = watch(&live, &folder.join("state"), &["--metrics", "127.0.0.1:0"]);
+    let address = address_of(&mut watch);
+    (watch, address)
+}
+
 #[test]
 fn promtool_accepts_the_metrics_and_the_alert_rules() {
     let Some(promtool) = tool("promtool") else { return };
@@ -155,11 +165,7 @@ fn promtool_accepts_the_metrics_and_the_alert_rules() {
         Command::new(&promtool).args(["test", "rules", "tests.yml"]).current_dir(&rules).output().unwrap();
     assert!(tests.status.success(), "{}", String::from_utf8_lossy(&tests.stdout));
     let folder = tempfile::tempdir().unwrap();
-    let (live, state) = (folder.path().join("live"), folder.path().join("state"));
-    std::fs::create_dir_all(&live).unwrap();
-    dumps_into(&live);
-    let mut watch = watch(&live, &state, &["--metrics", "127.0.0.1:0"]);
-    let address = address_of(&mut watch);
+    let (_watch, address) = watch_of_dumps(folder.path());
     until("an incident is open", || {
         get(&address, "/metrics").is_some_and(|text| text.contains("railtwin_watch_suspect_share{"))
     });
@@ -177,11 +183,7 @@ fn promtool_accepts_the_metrics_and_the_alert_rules() {
 fn a_real_prometheus_scrapes_the_watch_and_raises_the_alert() {
     let Some(prometheus) = tool("prometheus") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (live, state) = (folder.path().join("live"), folder.path().join("state"));
-    std::fs::create_dir_all(&live).unwrap();
-    dumps_into(&live);
-    let mut watch = watch(&live, &state, &["--metrics", "127.0.0.1:0"]);
-    let address = address_of(&mut watch);
+    let (_watch, address) = watch_of_dumps(folder.path());
     let shipped = repository().join("deploy/prometheus");
     let config = std::fs::read_to_string(shipped.join("prometheus.yml")).unwrap();
     let config = config.replace("127.0.0.1:9925", &address).replace("15s", "1s");

@@ -1,4 +1,4 @@
-//! `demo_watch [--program RAILTWIN] [--watch RAILTWIN | --stand-in] [--healthy SECONDS] [--only NAME,…] [--no-hog] [--keep]`:
+//! `demo_watch [--program RAILTWIN] [--watch RAILTWIN] [--healthy SECONDS] [--only NAME,…] [--no-hog] [--keep]`:
 //! eight real ranks under faults, and what a watcher says of them. Status 1 where a limit is missed.
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes and files are its matter")]
 use std::path::PathBuf;
@@ -7,7 +7,6 @@ use std::process::{Command, ExitCode};
 use railtwin_lab::fault::InjectedFault;
 use railtwin_lab::job::JobSite;
 use railtwin_lab::trial::{self, TrialPlan};
-use railtwin_lab::watch::Watcher;
 use railtwin_lab::{LabError, lacks};
 
 /// Mark of the process that runs within private namespaces.
@@ -46,10 +45,7 @@ fn inside(words: &[String]) -> Result<ExitCode, LabError> {
         program.canonicalize().map_err(|error| LabError(format!("{}: {error}", program.display())))?;
     let folder = std::env::temp_dir().join(format!("railtwin-lab-{}", railtwin_lab::now_ns()));
     std::fs::create_dir_all(&folder).map_err(|error| LabError(format!("{}: {error}", folder.display())))?;
-    let watcher = match has("--stand-in") {
-        true => Watcher::StandIn,
-        false => Watcher::Command(value("--watch").map_or_else(|| program.clone(), PathBuf::from)),
-    };
+    let watcher = value("--watch").map_or_else(|| program.clone(), PathBuf::from);
     let only = value("--only");
     let is_asked = |fault: &&InjectedFault| {
         only.as_ref().is_none_or(|only| only.split(',').any(|one| fault.name().starts_with(one)))

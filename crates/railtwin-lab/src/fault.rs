@@ -35,7 +35,7 @@ pub enum InjectedFault {
     SilentBothWays,
 }
 
-/// What must be said of a fault.
+/// Incident that a fault must lead to, with its time limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Expectation {
     /// Kinds of the incident; the last is the one that it must come to.
@@ -79,7 +79,7 @@ impl InjectedFault {
         }
     }
 
-    /// What must be said of it, with a hang limit, s.
+    /// The expected incident of this fault, with a hang limit, s.
     pub const fn expectation(self, hang_s: f64) -> Expectation {
         match self {
             Self::Stop => Expectation {

@@ -37,7 +37,7 @@ pub(crate) fn of_output(shown: &str, command: &mut Command) -> Result<String, La
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What this host lacks for the laboratory; none where it has all.
+/// The first requirement of the laboratory that this host lacks; none if it meets all.
 pub fn lacks() -> Option<String> {
     if !nix::unistd::geteuid().is_root() {
         return Some("it needs root".into());

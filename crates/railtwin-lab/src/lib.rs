@@ -4,7 +4,7 @@
 //! 1. [`network`]: namespaces behind one bridge, links of limited rate.
 //! 2. [`fault`]: faults and their repair.
 //! 3. [`job`]: attempts of a job, each in a folder of records of its own.
-//! 4. [`watch`]: the watcher as a child process, its events; [`stand_in`]: the judge alone in its place.
+//! 4. [`watch`]: `railtwin watch` as a child process, and its events.
 //! 5. [`verdict`]: events against the truth, pure.
 //! 6. [`trial`]: all of it in order.
 //!
@@ -15,7 +15,6 @@ pub mod fault;
 mod host;
 pub mod job;
 pub mod network;
-pub mod stand_in;
 pub mod trial;
 pub mod verdict;
 pub mod watch;

@@ -1,4 +1,5 @@
 //! A trial: faults one after the other, healthy stretches, and a table of what was said.
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -7,20 +8,20 @@ use crate::host::{LabError, now_ns};
 use crate::job::{Attempt, JobSite};
 use crate::network;
 use crate::verdict::{Truth, WatchVerdict, judge};
-use crate::watch::{HANG_S, WatchEvent, WatchProcess, Watcher};
+use crate::watch::{HANG_S, WatchEvent, WatchProcess};
 
 /// Steady time before a fault, s: the judge must know the job's past.
 const BEFORE_S: f64 = 8.0;
 /// Most time for incidents to close after a repair, s: a connection that was silent for 7 s sends again after up to 7 more.
 const CLOSES_S: f64 = 25.0;
 
-/// What a trial does.
+/// Settings of a trial: its faults and healthy stretches.
 #[derive(Clone, Debug)]
 pub struct TrialPlan {
     /// Where and with what.
     pub site: JobSite,
-    /// The watcher.
-    pub watcher: Watcher,
+    /// The command whose `watch` follows the records.
+    pub watcher: PathBuf,
     /// Faults.
     pub faults: Vec<InjectedFault>,
     /// Length of a healthy stretch, s.
@@ -32,13 +33,13 @@ pub struct TrialPlan {
 /// A line of the table.
 #[derive(Clone, Debug)]
 pub struct TrialRow {
-    /// What was done.
+    /// The fault, or the name of the healthy stretch.
     pub what: String,
     /// The rank, where it was of one.
     pub rank: Option<usize>,
-    /// What was said.
+    /// Incidents of the watch during it.
     pub verdict: WatchVerdict,
-    /// What is missed.
+    /// Expectations that the watch missed.
     pub misses: Vec<String>,
     /// Whether it does not count, as observers were starved.
     pub is_skipped: bool,

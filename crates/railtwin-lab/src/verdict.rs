@@ -2,7 +2,7 @@
 use crate::fault::{Expectation, InjectedFault};
 use crate::watch::WatchEvent;
 
-/// What was done, and when.
+/// A fault with its rank and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
     /// The fault.
@@ -13,7 +13,7 @@ pub struct Truth {
     pub made_ns: u64,
 }
 
-/// What was said of a fault: times since it was made, s.
+/// Reaction of the watch to a fault: times since the fault began, s.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WatchVerdict {
     /// Until an incident of the right kind accused the rank, its link, or a connection of it.
@@ -88,7 +88,7 @@ fn is_right(event: &WatchEvent, truth: &Truth, expectation: &Expectation) -> boo
 }
 
 impl WatchVerdict {
-    /// What is missed of an expectation.
+    /// Parts of an expectation that the reaction misses, in words.
     pub fn misses(&self, expectation: &Expectation) -> Vec<String> {
         let mut misses = Vec::new();
         let mut hold = |what: &str, time_s: Option<f64>, limit_s: f64| match time_s {

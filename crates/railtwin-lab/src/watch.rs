@@ -1,13 +1,12 @@
 //! The watcher as a child process, and its events. The one place that knows their form.
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::Value;
 
 use crate::host::{LabError, now_ns};
-use crate::stand_in::StandIn;
 
 /// The hang limit that the watcher is given, s.
 pub const HANG_S: f64 = 5.0;
@@ -74,39 +73,22 @@ pub fn parse(line: &str, read_ns: u64) -> Option<WatchEvent> {
     })
 }
 
-/// Which watcher follows the records.
-#[derive(Clone, Debug)]
-pub enum Watcher {
-    /// `railtwin watch` of this command.
-    Command(PathBuf),
-    /// The judge alone, in a thread.
-    StandIn,
-}
-
 /// A watcher at work.
 #[derive(Debug)]
 pub struct WatchProcess {
-    child: Option<Child>,
-    _thread: Option<StandIn>,
+    child: Child,
     lines: Receiver<(u64, String)>,
     /// All events so far.
     pub events: Vec<WatchEvent>,
 }
 
 impl WatchProcess {
-    /// Starts a watcher on a folder of records; `state` is a folder that it may write.
+    /// Starts `railtwin watch` of `program` on a folder of records; `state` is a folder that it may write.
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start(watcher: &Watcher, records: &Path, state: &Path) -> Result<Self, LabError> {
+    pub fn start(program: &Path, records: &Path, state: &Path) -> Result<Self, LabError> {
         let (send, lines) = channel();
-        let program = match watcher {
-            Watcher::StandIn => {
-                let thread = StandIn::start(records.to_owned(), HANG_S, send);
-                return Ok(Self { child: None, _thread: Some(thread), lines, events: Vec::new() });
-            }
-            Watcher::Command(program) => program,
-        };
         let mut command = Command::new(program);
         command.arg("watch").arg(records).args([
             "--every",
@@ -126,7 +108,7 @@ impl WatchProcess {
                 }
             }
         });
-        Ok(Self { child: Some(child), _thread: None, lines, events: Vec::new() })
+        Ok(Self { child, lines, events: Vec::new() })
     }
 
     /// Takes all events that have come.
@@ -137,8 +119,8 @@ impl WatchProcess {
         while let Ok((read_ns, line)) = self.lines.try_recv() {
             self.events.extend(parse(&line, read_ns));
         }
-        match self.child.as_mut().map(Child::try_wait) {
-            Some(Ok(Some(status))) => Err(LabError(format!("the watcher has ended: {status}"))),
+        match self.child.try_wait() {
+            Ok(Some(status)) => Err(LabError(format!("the watcher has ended: {status}"))),
             _ => Ok(()),
         }
     }
@@ -146,10 +128,8 @@ impl WatchProcess {
 
 impl Drop for WatchProcess {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -94,7 +94,7 @@ impl RankFaults {
         if at < self.gone(rank) { at } else { f64::INFINITY }
     }
 
-    /// By how much the input of a step comes late that a rank begins at `now`.
+    /// Delay of the input of a step that a rank begins at `now`.
     pub(crate) fn late(&self, rank: usize, step: u64, now: f64) -> f64 {
         let late = self.ranks[rank].late.iter();
         let late = late.filter(|late| late.span.holds(now) && step.is_multiple_of(late.every));

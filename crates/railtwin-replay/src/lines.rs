@@ -108,7 +108,7 @@ impl OfRank<'_> {
     }
 }
 
-/// By stage, us: waited to receive; waited as the piece to send had not come, at most what was waited for that; waited to
+/// Waits of each stage, us: to receive; waited as the piece to send had not come, at most what was waited for that; waited to
 /// send.
 fn waits(one: &Operation, got: &[f64], edge: &EdgeTrace, stages: std::ops::Range<usize>) -> Vec<[u64; 3]> {
     let (mut before, mut received) = (one.entered, 0.0);

@@ -10,17 +10,17 @@ pub enum WatchError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// Something in the folder of the state cannot be read or written.
     #[error("cannot {verb} {}: {problem}; name another folder by --state, or mend this one", .path.display())]
     State {
-        /// What was to be done.
+        /// The attempted action.
         verb: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         problem: String,
     },
     /// Another watch writes there.
@@ -39,7 +39,7 @@ pub enum WatchError {
     Metrics {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         problem: String,
     },
     /// The scenario of the fabric, or the file of names, cannot be read.

@@ -42,7 +42,7 @@ pub(crate) struct Change {
     pub(crate) what: EventKind,
     /// The incident as JSON, without its number.
     pub(crate) body: Value,
-    /// What ranks did around it, where there are live records.
+    /// Heartbeats of the ranks around it, where there are live records.
     pub(crate) picture: Option<Picture>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Change {
 pub struct IncidentEvent {
     /// Number, from 1 on without a gap: the same event has the same number, whoever hears of it twice.
     pub number: u64,
-    /// What happened.
+    /// Kind of the change.
     pub what: EventKind,
     /// The incident.
     pub incident: Value,

@@ -45,7 +45,7 @@ struct Job {
     clock: RecordClock,
 }
 
-/// What was last told of an incident.
+/// State of an incident at its newest event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Told {
     id: u64,
@@ -59,8 +59,8 @@ struct Told {
 struct RecordClock {
     /// Own time of the newest arrival, ns.
     arrived_ns: Option<u64>,
-    /// By how much records were ahead of the own clock at most, ns: in this half of the window, and in the one before. The
-    /// most, as records come late and never early.
+    /// Largest lead of record times over the own clock, ns, in this half of the window and in the one before. Records
+    /// arrive late and never early, so the largest lead has the least delay.
     ahead: Option<i128>,
     ahead_before: Option<i128>,
     since_ns: u64,

@@ -24,7 +24,7 @@ const LOCK: &str = "lock";
 /// The journal, one event a line.
 pub const JOURNAL: &str = "incidents.jsonl";
 
-/// What a watch knows.
+/// State of a watch, as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct State {
     version: u32,

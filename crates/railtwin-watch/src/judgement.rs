@@ -17,7 +17,7 @@ use crate::findings::Found;
 /// Places that are told of one line of evidence.
 const PLACES: usize = 3;
 
-/// What a judgement needs beside the files.
+/// Inputs of a judgement beside the files.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) question: Option<Question>,
@@ -28,7 +28,7 @@ pub(crate) struct Site {
     pub(crate) folder: PathBuf,
 }
 
-/// What a judgement gave.
+/// Result of a judgement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Judged {
     pub(crate) found: Vec<Found>,
@@ -36,6 +36,8 @@ pub(crate) struct Judged {
     pub(crate) unread: u64,
     /// Why nothing could be judged, where that is so.
     pub(crate) problem: Option<String>,
+    /// Whether there are files that can be read and were not judged: that says nothing against what was found before.
+    pub(crate) is_refused: bool,
 }
 
 impl Site {
@@ -85,7 +87,7 @@ impl Site {
         let unread = inputs.unread.iter().filter(|file| file.known).count() as u64;
         let told = match diagnose(inputs, self.question.as_ref(), &self.job) {
             Ok(told) => told,
-            Err(error) => return self.nothing(spool, &error.to_string()),
+            Err(error) => return Judged { is_refused: true, ..self.nothing(spool, &error.to_string()) },
         };
         let of = |(finding, sources): (&Finding, &Vec<Sources>)| {
             // The identity of a finding may hang on the names of its files.
@@ -103,7 +105,7 @@ impl Site {
             }
         };
         let found = told.findings.iter().zip(&told.sources).map(of).collect();
-        Judged { found, unread, problem: None }
+        Judged { found, unread, ..Judged::default() }
     }
 
     fn nothing(&self, spool: &Path, problem: &str) -> Judged {
@@ -124,7 +126,7 @@ impl Site {
     }
 }
 
-/// What lies directly in a folder, in the order of names.
+/// Entries of a folder in the order of names.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -79,7 +79,7 @@ impl Outbox {
         (pending, self.counts.failures.load(Ordering::Relaxed))
     }
 
-    /// What went wrong since the last time that somebody asked.
+    /// The newest failure since the last call.
     pub fn problem(&self) -> Option<String> {
         self.counts.problem.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -74,7 +74,7 @@ pub fn sentence(event: &IncidentEvent) -> String {
 /// Writes the page of an incident after an event of it. An event without a picture keeps the one before.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the system.
 pub(crate) fn write(
     state: &Path,
     event: &IncidentEvent,

@@ -1,4 +1,4 @@
-//! What others ask a watch for: metrics, incidents as JSON, pages.
+//! HTTP server: metrics, incidents as JSON, pages.
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::board::Board;
 use crate::error::WatchError;
 use crate::page;
 
-/// What the server shows: a copy of the board of the watch.
+/// Copy of the watch's board that the server shows.
 pub type Shown = Arc<Mutex<Board>>;
 
 /// Listens at an address, `HOST:PORT`, and answers in a thread of its own: `/metrics`, `/incidents`, `/healthy`, and for

@@ -22,7 +22,7 @@ pub(crate) struct Spool {
     pub(crate) index: Index,
 }
 
-/// What lies in a spool.
+/// Files of a spool with their valid lengths.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
     files: BTreeMap<String, Entry>,
@@ -43,7 +43,7 @@ impl Spool {
     /// gone.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn open(root: PathBuf, index: Index) -> io::Result<(Self, Vec<String>)> {
         fs::create_dir_all(&root)?;
         let mut spool = Self { root, index };
@@ -100,7 +100,7 @@ impl Spool {
     /// Takes what is new in a stream.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn take(&mut self, piece: &Piece) -> io::Result<()> {
         let mut name = piece.stream.clone();
         let is_known = self.index.files.contains_key(&name);
@@ -174,7 +174,7 @@ impl Spool {
     /// Gives a stream another name.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         let Some(mut entry) = self.index.files.remove(from) else { return Ok(()) };
         let path = self.path(to);
@@ -190,7 +190,7 @@ impl Spool {
     /// Removes what last changed before a moment, ns since 1970; the streams of which nothing is left.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system.
     pub(crate) fn expire(&mut self, before_ns: u64) -> io::Result<Vec<String>> {
         let old = self.index.files.iter().filter(|(_, entry)| entry.changed_ns < before_ns);
         let old: Vec<(String, String)> =

@@ -12,7 +12,7 @@ const BEFORE_NS: u64 = 8_000_000_000;
 /// Ranks that a picture shows: the suspects, then the others in their order.
 const ROWS: usize = 32;
 
-/// What a heartbeat says of a rank.
+/// Activity of a rank at a heartbeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doing {
     /// It is outside of operations: it loads data, computes or writes a checkpoint.
@@ -88,7 +88,7 @@ impl Row {
     }
 }
 
-/// What ranks did around an incident.
+/// Heartbeats of ranks around an incident, for a drawing.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Picture {
     /// Time that it shows, ns on the clock of the records.

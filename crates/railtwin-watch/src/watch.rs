@@ -22,7 +22,7 @@ const REST: u64 = 4;
 /// A file that has not changed for so long when it is first seen is whole, ns.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-/// What to watch, and how.
+/// Settings of a watch.
 #[derive(Clone, Debug)]
 pub struct WatchSettings {
     /// The folder.
@@ -31,7 +31,7 @@ pub struct WatchSettings {
     pub state: PathBuf,
     /// A job that does not move for so long hangs.
     pub hang: SimTime,
-    /// What did not change for so long is judged no more, s.
+    /// Files without a change for this time are no longer judged, s.
     pub keep_s: u64,
     /// A scenario whose fabric the hosts are in.
     pub fabric: Option<PathBuf>,
@@ -98,8 +98,8 @@ impl Watch {
         let (spool, gone) = Spool::open(root.clone(), index).map_err(WatchError::state("read", &root))?;
         state.follower.lose(&gone);
         state.spool = spool.index.clone();
-        journal.store(&mut state, &[])?;
         state.unjudged |= state.findings.waits() || !gone.is_empty();
+        journal.store(&mut state, &[])?;
         let events = std::fs::read(settings.state.join(JOURNAL)).unwrap_or_default();
         let board = Board::of(&events_of(&events));
         Ok(Self {
@@ -259,10 +259,13 @@ impl Watch {
         self.board.unread_formats = judged.unread;
         self.board.problem.clone_from(&judged.problem.clone().filter(|_| !self.spool.is_empty()));
         self.board.spool_bytes = self.spool.bytes();
+        self.is_changed = true;
+        if judged.is_refused {
+            return Vec::new();
+        }
         let changes =
             self.state.findings.take(judged.found.clone(), at.wall_ns, is_settled, &mut self.state.next_id);
         self.judged = self.state.findings.waits().then_some(judged);
-        self.is_changed = true;
         changes
     }
 

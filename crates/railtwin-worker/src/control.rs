@@ -1,7 +1,7 @@
 //! Control files: a rank reads `rN` in the control folder before each step, so that it can be slowed down while it runs.
 use std::path::{Path, PathBuf};
 
-/// What a control file asks for: one `key value` a line.
+/// Settings of a control file: one `key value` a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Control {
     /// `compute_factor`: computation takes so many times as long.

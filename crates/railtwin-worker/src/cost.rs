@@ -1,4 +1,4 @@
-//! What recording costs a rank: the CPU time of an event and of a reading of the clock, calibrated on this machine, times
+//! Cost of recording in a rank: the CPU time of an event and of a reading of the clock, calibrated on this machine, times
 //! their number. The thread's CPU clock around each event would cost more than the event.
 use crate::clock;
 use crate::events::{Channel, Event};

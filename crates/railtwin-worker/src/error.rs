@@ -6,9 +6,9 @@ pub enum WorkerError {
     /// The job file or the call is wrong.
     #[error("{message}")]
     Input {
-        /// What is wrong, with file and line.
+        /// The problem, with file and line.
         message: String,
-        /// What is accepted.
+        /// Accepted values.
         accepted: String,
     },
     /// A rank did not come up, broke off, or did not end in order.

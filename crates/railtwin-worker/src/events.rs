@@ -46,7 +46,7 @@ pub(crate) enum Word {
     /// Steps that the rank has ended, and the time that they took, ns.
     Steps,
     StepsNs,
-    /// What recording has cost the rank, ns of CPU time.
+    /// CPU time of recording in the rank, ns.
     CostNs,
     Count,
 }

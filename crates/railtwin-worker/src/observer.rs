@@ -344,7 +344,7 @@ impl<'a> Observer<'a> {
         line.end();
     }
 
-    /// What the observer says of itself.
+    /// The observer's record of itself.
     fn write_own_state(&mut self, now_ns: u64) {
         let stall = self.pressure.stall();
         let line = self.file.lines.begin("ob", now_ns).number("late_us", self.late_ns / 1_000);

@@ -1,4 +1,4 @@
-//! What the host says of a process and of itself: `/proc/PID/stat`, `/proc/pressure/cpu`.
+//! State of a process and pressure on the host: `/proc/PID/stat`, `/proc/pressure/cpu`.
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 

@@ -1,6 +1,6 @@
 //! The cost of recording.
 
-/// What recording costs a rank, for each step: CPU time, ns.
+/// CPU time of recording in a rank for each step, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankCost {
     /// The rank.

@@ -11,13 +11,13 @@ pub(crate) struct Transfer {
     pub(crate) peer: usize,
     pub(crate) begin: usize,
     pub(crate) end: usize,
-    /// Of a piece to send: how many receives must be complete before.
+    /// Number of receives that must complete before this piece is sent.
     pub(crate) needs: usize,
-    /// Of a piece to receive: whether it is added to the buffer; else it replaces it.
+    /// Whether a received piece is added to the buffer; otherwise it replaces the content.
     pub(crate) adds: bool,
 }
 
-/// What one rank does in a collective. Sends are in order, receives are in order, and both go on side by side.
+/// Schedule of one rank in a collective. Sends are in order, receives are in order, and both proceed in parallel.
 ///
 /// The buffer holds the payload and one element more for each block that goes to another rank on its own: the flag by which
 /// ranks agree to stop.

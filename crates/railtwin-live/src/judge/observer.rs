@@ -14,7 +14,7 @@ const GAPS: u64 = 2;
 /// It is starved until so long after the last such gap: starvation comes in bursts, and windows must fill again.
 const CALM_NS: u64 = 10_000_000_000;
 /// Share of time in which something waited for a processor from which an observer that was late is starved, percent.
-/// By itself the share says nothing of the observer: data loaders that take all processors bring it to 95, with every
+/// The share alone says nothing about the observer: data loaders that take all processors bring it to 95, with every
 /// heartbeat in time.
 const STALL: f64 = 50.0;
 /// Time for which an observer's word of itself holds, ns.

@@ -76,7 +76,7 @@ pub(crate) struct Rank {
     pub(crate) process: Option<(u64, String)>,
     /// Whether it left in order: nothing is expected of it any more.
     pub(crate) has_left: bool,
-    /// What its observer last said of itself: when; the share of time in which something waited for a processor, percent; by
+    /// Newest record of its observer about itself: the time; the share of time in which something waited for a processor, percent; by
     /// how much its timer was late, us.
     pub(crate) stall: Option<(u64, f64, u64)>,
     /// Rates of the past, bytes per us of time in which something waited to be sent.

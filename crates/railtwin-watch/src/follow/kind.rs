@@ -1,4 +1,4 @@
-//! What a file is for who follows it: lines that are appended, a document that is written whole, live records.
+//! Growth of a file: appended lines, a document that is written whole, or live records.
 use railtwin_formats::telemetry::{Format, detect_format};
 use railtwin_live::reader;
 use serde::{Deserialize, Serialize};

@@ -45,14 +45,14 @@ enum Rotated {
     Missed,
 }
 
-/// What a look at the folder gave.
+/// Result of one look at the folder.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// What is new, by stream.
+    /// New bytes, by stream.
     pub pieces: Vec<Piece>,
     /// Streams that have another name now: the old one and the new one.
     pub renamed: Vec<(String, String)>,
-    /// What could not be read, and why.
+    /// Unreadable files and folders, each with its error.
     pub unread: Vec<(PathBuf, String)>,
 }
 

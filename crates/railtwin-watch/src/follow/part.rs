@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes at the beginning and at the end of what was read that are marks.
 const MARK: usize = 4096;
 
-/// What was read of one file: a log that is rotated is several parts.
+/// The part of a stream that lies in one file: a log that is rotated has several parts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// Bytes that were read.

@@ -60,7 +60,7 @@ impl Stream {
     /// ago.
     ///
     /// # Errors
-    /// What the system says when the file is read.
+    /// Errors of the system when it reads the file.
     pub(crate) fn grow(
         &mut self,
         root: &Path,

@@ -1,4 +1,4 @@
-//! What others get of a watch: posts of a webhook, metrics and pages.
+//! Outputs of a watch: posts of a webhook, metrics and pages.
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;

@@ -46,7 +46,7 @@ fn is_evidence(path: &Path) -> bool {
     path.is_dir() || (!name.ends_with(".md") && !name.ends_with(".toml"))
 }
 
-/// What is found: identities of findings with their confidences.
+/// Findings: their identities with their confidences.
 type Found = BTreeMap<String, String>;
 
 fn whole(folder: &Path) -> Found {
