@@ -233,6 +233,7 @@ impl Follower {
         };
         // A log that goes on was copied, not cut: what the copy has stands in it, too.
         let goes_on = listed.get(&stream.path).is_some_and(|now| stream.is_in(root, now));
+        stream.is_rotated |= !goes_on;
         if goes_on || rest.is_empty() {
             return known(None);
         }
@@ -265,6 +266,7 @@ impl Follower {
             }
             stream.path.clone_from(&file.path);
             let is_rotated = unrotated(&file.path).0 == unrotated(name).0;
+            stream.is_rotated |= is_rotated;
             if is_rotated && stream.growth == Growth::Unknown {
                 // What is rotated is a log, even where nothing of it was taken yet.
                 stream.growth = Growth::Lines;

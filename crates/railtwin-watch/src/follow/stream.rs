@@ -25,6 +25,8 @@ pub(crate) struct Stream {
     /// Where its newest part lies.
     pub(crate) path: String,
     pub(crate) part: Part,
+    /// Whether the newest part was found rotated away: the next file at its place is another part, however it begins.
+    pub(crate) is_rotated: bool,
     /// Parts that were rotated away or truncated, the newest last.
     earlier: Vec<Part>,
     /// Size and last change at the look before.
@@ -50,10 +52,13 @@ impl Stream {
 
     /// Whether a file holds a part that was read, and what follows the newest one.
     pub(crate) fn known_in<'a>(&self, whole: &'a [u8]) -> Option<&'a [u8]> {
-        if self.part.is_begin_of(whole) {
-            return whole.get(usize::try_from(self.part.len).ok()?..);
+        let is_newest = self.part.is_begin_of(whole);
+        // The newest part may be so short that an earlier one begins like it.
+        let longest = self.earlier.iter().filter(|part| part.is_begin_of(whole)).map(|part| part.len).max();
+        match is_newest && longest.is_none_or(|len| len <= self.part.len) {
+            true => whole.get(usize::try_from(self.part.len).ok()?..),
+            false => longest.map(|_| &[][..]),
         }
-        self.earlier.iter().any(|part| part.is_begin_of(whole)).then_some(&[])
     }
 
     /// Takes what is new in its file. `name` is that of the stream; `settled_ns` is a moment before which a change is long
@@ -189,8 +194,9 @@ impl Stream {
         tail: &Tail<'_>,
     ) -> io::Result<Option<Piece>> {
         let bytes = read(path, 0, u64::MAX)?;
-        let known = match self.part.is_begin_of(&bytes) {
-            true => self.part.len as usize,
+        let known = match std::mem::take(&mut self.is_rotated) {
+            true => 0,
+            false if self.part.is_begin_of(&bytes) => self.part.len as usize,
             false => overlap(&tail(name, OVERLAP), &bytes),
         };
         self.begin_part();
