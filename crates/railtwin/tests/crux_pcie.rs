@@ -31,12 +31,21 @@ fn ends(case: &Case) -> Vec<f64> {
 
 const CRUX: &str = "[routing]\nbalancer = \"crux\"";
 
+/// Whether the steps of two rings alone, computation in ms and MB at 10 MB a millisecond, are within 2 % of a ratio of two
+/// numbers up to 8.
+fn lock(one: (u64, u64), other: (u64, u64)) -> bool {
+    let step = |(compute_ms, megabytes): (u64, u64)| compute_ms as f64 + megabytes as f64 / 10.0;
+    let ratio = step(one) / step(other);
+    (1..=8).any(|p| (1..=8).any(|q| (ratio * f64::from(q) / f64::from(p) - 1.0).abs() < 0.02))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Two jobs whose rings cross the same PCIe end when the fluid of weeks says, gated by Crux in both: who goes first is
     /// decided by what the plans say of PCIe. A step of the engine has microseconds of hops and stages that the fluid does
-    /// not know, against tens of milliseconds.
+    /// not know, against tens of milliseconds. Where the two steps are in a ratio of small numbers, those microseconds decide
+    /// which phase the jobs lock in, so such draws say nothing.
     #[test]
     fn gated_jobs_end_when_the_fluid_of_weeks_says(
         drawn in prop::collection::vec((20u64..400, 300u64..3_000), 2),
@@ -45,6 +54,7 @@ proptest! {
             let of = |(&(compute_ms, megabytes), &steps): (&(u64, u64), &u32)| Ring { compute_ms, megabytes, steps };
             drawn.iter().zip(steps).map(of).collect()
         };
+        prop_assume!(!lock(drawn[0], drawn[1]));
         let asked = rings(&[40, 40]);
         let fluid = ends_of_fluid(&case(&asked, 1, CRUX), &asked, 1, SharingPolicy::Crux);
         let steps: Vec<u32> = fluid.iter().map(|one| one.1 as u32).collect();
