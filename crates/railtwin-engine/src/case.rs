@@ -4,10 +4,11 @@ use std::sync::Arc;
 use railtwin_control::Place;
 use railtwin_fabric::{CableId, Fabric, LinkId};
 use railtwin_records::Truth;
+use railtwin_routing::protocol::set::DualTor;
 use railtwin_units::{SimTime, stream};
 
 use crate::fault::{
-    Darkness, Fault, Impairment, Moment, RankFault, Reaction, Transport, darknesses, timeline,
+    Darkness, Fault, Impairment, Moment, Network, RankFault, Reaction, Transport, darknesses, timeline,
 };
 use crate::graph::WorkGraph;
 use crate::own::Own;
@@ -43,6 +44,8 @@ pub struct Case {
     pub truths: Vec<Truth>,
     /// How the network reacts to them.
     pub reaction: Reaction,
+    /// The leaves that hosts are bonded to.
+    pub dual_tor: DualTor,
     /// How queue pairs live through them.
     pub transport: Transport,
     /// Width of the buckets in which throughput is recorded; none where it is not.
@@ -72,6 +75,7 @@ impl Case {
             rank_faults: Vec::new(),
             truths: Vec::new(),
             reaction: Reaction::default(),
+            dual_tor: DualTor::default(),
             transport: Transport::default(),
             throughput: None,
             packets: PacketCase::default(),
@@ -83,13 +87,17 @@ impl Case {
     /// Everything that faults of cables bring about in a replicate, in order of time. Replicates differ in what the
     /// reaction has as ranges.
     pub fn timeline(&self, replicate: u32) -> Vec<Moment> {
-        timeline(&self.fabric, &self.faults, &self.reaction, self.reaction_seed(replicate))
+        timeline(&self.network(replicate), &self.faults)
     }
 
     /// When a cable carries nothing in a replicate, in order of time.
     pub fn darknesses(&self, replicate: u32, cable: CableId) -> Vec<Darkness> {
+        darknesses(&self.network(replicate), cable, &self.faults)
+    }
+
+    fn network(&self, replicate: u32) -> Network<'_> {
         let seed = self.reaction_seed(replicate);
-        darknesses((&self.fabric, cable), &self.faults, &self.reaction, seed)
+        Network { fabric: &self.fabric, reaction: &self.reaction, set: &self.dual_tor, seed }
     }
 
     fn reaction_seed(&self, replicate: u32) -> u64 {

@@ -311,8 +311,9 @@ fn strike(moment: &Moment, fabric: &Fabric, flight: &mut Flight, waiting: &mut W
     let (cable, ways, dead) = match moment.change {
         Change::Struck(cable, kind) => {
             let kind = match kind {
-                CableState::Down | CableState::Silent(_) => IncidentKind::Down(cable),
+                CableState::Mute(_) => return,
                 CableState::Up => IncidentKind::Up(cable),
+                _ => IncidentKind::Down(cable),
             };
             log.incidents.push(Incident { at: moment.at, kind });
             return;

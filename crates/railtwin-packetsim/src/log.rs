@@ -73,8 +73,9 @@ pub fn write<C: Control>(shared: &Shared<'_>, moments: &[Moment], mut done: Done
     let last = if log.unfinished > 0 { SimTime::NEVER } else { log.counted() };
     for moment in moments.iter().filter(|moment| moment.at <= last) {
         let kind = match moment.change {
-            Change::Struck(cable, CableState::Down | CableState::Silent(_)) => IncidentKind::Down(cable),
+            Change::Struck(_, CableState::Mute(_)) => continue,
             Change::Struck(cable, CableState::Up) => IncidentKind::Up(cable),
+            Change::Struck(cable, _) => IncidentKind::Down(cable),
             _ => continue,
         };
         log.incidents.push(Incident { at: moment.at, kind });

@@ -19,6 +19,12 @@ railtwin_units::choice! {
         LoseAcknowledgement = "lose-acknowledgement",
         /// A switch takes longer for every packet and drops none (Meta RoCE section 6.4.1: a changed image).
         Latency = "latency",
+        /// The data plane of a switch stands still while its ports stay up and its control plane lives (HPN section 4.1).
+        DataPlane = "data-plane",
+        /// The control plane of a switch is dead while its ports stay up and its chip forwards: it has no routes.
+        ControlPlane = "control-plane",
+        /// A switch gets another version of its software.
+        Upgrade = "upgrade",
         /// A cable ends at another port than the blueprint says.
         WrongCable = "wrong-cable",
         /// A NIC sends pause frames without end (Meta RoCE section 6.3.2).

@@ -68,6 +68,7 @@ pub mod next_hop;
 pub mod paths;
 pub mod port_space;
 pub mod port_table;
+pub mod protocol;
 pub mod route;
 mod seed_mix;
 pub mod seed_table;

@@ -205,6 +205,9 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(*version == i64::from(SCHEMA), &format!("{version} is not known to this program"))
         }
         (Kind::Text, Value::Text(text)) => plain(!text.is_empty(), "is empty"),
+        (Kind::Like(pattern), Value::Text(text)) => {
+            plain((pattern.is_one)(text), &format!("cannot be {text:?}"))
+        }
         (Kind::Name, Value::Text(text)) => {
             let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let ok = !text.is_empty() && text.chars().all(letters);
@@ -288,6 +291,7 @@ fn wanted(kind: &Kind, name: &str) -> Option<String> {
     let text = match kind {
         Kind::Version => format!("write {name} = {SCHEMA}"),
         Kind::Text => format!("write {name} = \"…\""),
+        Kind::Like(pattern) => format!("write {}, such as {name} = \"{}\"", pattern.what, pattern.example),
         Kind::Name => format!("write {name} = \"…\" in lower-case letters, digits and -"),
         Kind::Choice(names) => format!("accepted are {}", names.join(", ")),
         Kind::ChoiceOrValue(names, _, example) => {

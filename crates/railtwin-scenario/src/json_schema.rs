@@ -86,6 +86,7 @@ fn kind(of: &'static Kind) -> Value {
     match of {
         Kind::Version => json!({ "const": SCHEMA }),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Like(like) => json!({ "type": "string", "pattern": like.pattern }),
         Kind::Name => json!({ "type": "string", "pattern": "^[a-z0-9-]+$" }),
         Kind::Choice(names) => json!({ "enum": names }),
         Kind::Bool => json!({ "type": "boolean" }),

@@ -82,6 +82,7 @@ fn of(kind: &Kind) -> String {
     match kind {
         Kind::Version => "the version".to_owned(),
         Kind::Text => "text".to_owned(),
+        Kind::Like(pattern) => format!("{}, such as `\"{}\"`", pattern.what, pattern.example),
         Kind::Name => "lower-case letters, digits and `-`".to_owned(),
         Kind::Choice(names) => quoted(names),
         Kind::Bool => "`true`, `false`".to_owned(),

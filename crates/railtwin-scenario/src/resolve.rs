@@ -200,7 +200,14 @@ impl Scenario {
                 }
             }
         }
-        let ground = Ground { fabric: &fabric, work: &work, placements: &placements, specs: &specs, source };
+        let ground = Ground {
+            fabric: &fabric,
+            work: &work,
+            placements: &placements,
+            specs: &specs,
+            set: &self.dual_tor,
+            source,
+        };
         let troubles = faults::troubles(self, &ground, read)?;
         packets.troubles = troubles.packets;
         // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
@@ -219,6 +226,7 @@ impl Scenario {
             rank_faults: troubles.rank_faults,
             truths: troubles.truths,
             reaction: self.reaction,
+            dual_tor: self.dual_tor,
             transport: self.transport,
             throughput: self.run.throughput,
             packets,
@@ -227,6 +235,7 @@ impl Scenario {
         };
         self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
+        case.warnings.extend(self.remarks_of_set());
         case.warnings.extend(self.remarks(&case, &specs));
         case.warnings.extend(self.remarks_of_storage(&case));
         Ok(case)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use railtwin_engine::packet::Packets;
 use railtwin_engine::{ControlSpec, IntranodeSpec, Pace, Reaction, RoutingSpec, Transport};
 use railtwin_fabric::{Frontend, Storage};
+use railtwin_routing::protocol::set::DualTor;
 use railtwin_units::SimTime;
 use railtwin_units::keys::{Kind, Table, joined, key, whole};
 use serde::Serialize;
@@ -66,6 +67,9 @@ railtwin_units::section! {
         pub steering: Option<SteeringSpec> = None,
         /// How long the network takes to react to a fault.
         pub reaction: Reaction = Reaction::default(),
+        /// The leaves that hosts are bonded to.
+        #[key(sparse)]
+        pub dual_tor: DualTor = DualTor::default(),
         /// How queue pairs live through a fault.
         pub transport: Transport = Transport::default(),
         /// What packets ask.
@@ -120,6 +124,7 @@ impl Scenario {
             failures: None,
             steering: None,
             reaction: Reaction::default(),
+            dual_tor: DualTor::default(),
             transport: Transport::default(),
             packet: Packets::default(),
             switch: SwitchesSpec::default(),

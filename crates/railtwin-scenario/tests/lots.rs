@@ -30,6 +30,7 @@ fn value(kind: &'static Kind) -> BoxedStrategy<Value> {
     match kind {
         Kind::Version => Just(Value::from(1)).boxed(),
         Kind::Text => text().prop_map(Value::from).boxed(),
+        Kind::Like(like) => like.pattern.trim_matches(['^', '$']).prop_map(Value::from).boxed(),
         Kind::Name => "[a-z0-9-]{1,12}".prop_map(Value::from).boxed(),
         Kind::Choice(names) => words(names),
         Kind::Bool => any::<bool>().prop_map(Value::from).boxed(),

@@ -26,6 +26,8 @@ pub enum Kind {
     Text,
     /// Lower-case letters, digits and `-`.
     Name,
+    /// A text like this one: as long and longer numbers, in digits or in pairs of hexadecimal digits, and what joins them.
+    Like(Pattern),
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// True or false.
@@ -231,6 +233,19 @@ impl Key {
             Reader::Packet => format!("{told} Only the packet engine reads it."),
         }
     }
+}
+
+/// Texts of one form.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// What it is, for messages: `a MAC address`.
+    pub what: &'static str,
+    /// One of them.
+    pub example: &'static str,
+    /// All of them, as a regular expression that JSON Schema and Rust understand alike.
+    pub pattern: &'static str,
+    /// Whether a text is one.
+    pub is_one: fn(&str) -> bool,
 }
 
 /// A type that is the value of a key.

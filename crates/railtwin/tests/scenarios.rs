@@ -65,6 +65,13 @@ fn faults_of_the_papers_cost_what_they_are_expected_to() {
 }
 
 #[test]
+fn sets_of_leaves_live_through_what_they_are_expected_to() {
+    assert!(files("dual-tor").len() >= 10);
+    let broken = broken("dual-tor", |_| true);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
 fn the_smallest_scenarios_meet_their_closed_forms() {
     assert!(files("smallest").len() >= 10);
     let broken = broken("smallest", |_| true);

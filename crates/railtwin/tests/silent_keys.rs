@@ -50,6 +50,28 @@ fn bases() -> Vec<String> {
                     leaf_oversubscription = 1.0\nspine_oversubscription = 1.0\n\
                     [storage]\nhosts = 3\non = \"frontend\"\ngateways = 2\n";
     let telemetry = "[telemetry]\ncounters = \"2 ms\"\nprobes = \"2 ms\"\nsteps = 3\n";
+    // Leaves of a set, and what hosts make of their settings.
+    let set = |body: &str, faults: &str| {
+        format!(
+            "{hpn}{quick}[dual_tor]\n{body}\n[[job]]\nname = \"all\"\nhosts = 4\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n{faults}"
+        )
+    };
+    let plane = |leaf: &str, kind: &str| {
+        format!("[[fault]]\nat = \"3 us\"\nuntil = \"90 us\"\nleaf = \"{leaf}\"\nkind = \"{kind}\"\n")
+    };
+    let sets = [
+        set("other_system = \"00:00:5e:00:01:02\"", ""),
+        set("system = \"00:00:5e:00:01:02\"", ""),
+        set("other_key = 2", ""),
+        set("key = 2", ""),
+        set("other_port_offset = 600", ""),
+        set("port_offset = 600\nother_port_offset = 600", ""),
+        set("kind = \"stacked\"\npeer_timeout = \"10 us\"", &plane("leaf-0", "data-plane")),
+        set("kind = \"stacked\"", &plane("leaf-1", "upgrade")),
+        set("", "[[fault]]\nat = \"3 us\"\nport = \"host-1/nic-0:port-0\"\nkind = \"down\"\n"),
+        set("remedy = \"watcher\"\nremedy_after = \"10 us\"", &plane("leaf-0", "control-plane")),
+    ];
     let mut all = vec![
         format!("[fabric]\npreset = \"leaf-spine\"\n[[job]]\nhosts = 2\n{exchange}"),
         format!("{leaves}{shift}{ring}{queue_pairs}"),
@@ -277,6 +299,7 @@ fn bases() -> Vec<String> {
              request = \"1 kB\", response = \"9 kB\", beat = \"1 ms\", tide = 0.5, hour = 12.0 }}\n"
         ),
     ];
+    all.extend(sets);
     all.iter_mut().for_each(|base| *base = format!("schema = 1\nname = \"base\"\nseed = 7\n{base}"));
     all
 }
@@ -309,6 +332,10 @@ fn others(kind: &'static Kind, now: Option<&Value>) -> Vec<Value> {
         Kind::Rate { .. } => texts(&["0 Gbps", "1 Gbps", "30 Gbps", "300 Gbps", "1600 Gbps"]),
         Kind::List(item) | Kind::AnyList(item) => {
             others(item, None).into_iter().map(|one| Value::Array(vec![one])).collect()
+        }
+        Kind::Like(like) => {
+            let all = ["00:00:5e:00:01:02", "1.0", "2.0"];
+            texts(&all.into_iter().filter(|text| (like.is_one)(text)).collect::<Vec<_>>())
         }
         Kind::Text | Kind::Name => texts(&[
             "leaf-0",
@@ -642,8 +669,8 @@ macro_rules! section_tests {
 }
 
 section_tests! {
-    scenario run fabric frontend storage routing control job cap fault failures steering reaction transport packet switch
-    telemetry
+    scenario run fabric frontend storage routing control job cap fault failures steering reaction dual_tor transport
+    packet switch telemetry
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! * [`transport`]: retransmissions and the death of queue pairs.
 //! * [`timeline`]: all of it in order of time; [`Known`]: who has learnt of it; [`black_hole`]: paths where a segment is bridged.
 //! * [`Aftermath`]: how an engine goes through it: who knows what, and when paths are planned again.
+mod access;
 mod aftermath;
 pub mod black_hole;
 pub mod impairment;
@@ -14,6 +15,7 @@ pub mod outage;
 pub mod reaction;
 pub mod timeline;
 pub mod transport;
+mod trunk;
 
 use railtwin_fabric::{CableId, LinkId};
 use railtwin_units::SimTime;
@@ -21,9 +23,10 @@ use railtwin_units::SimTime;
 pub use aftermath::Aftermath;
 pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
-pub use outage::{Outage, events};
-pub use reaction::{LacpRate, Reaction};
-pub use timeline::{Change, Darkness, Moment, View, darknesses, timeline};
+pub use outage::{LostControl, Outage, events, events_of};
+pub use railtwin_routing::protocol::lacp::LacpRate;
+pub use reaction::Reaction;
+pub use timeline::{Change, Darkness, Moment, Network, View, darknesses, timeline};
 pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// Which of the two links of a cable.
@@ -60,6 +63,11 @@ pub enum CableState {
     Down,
     /// These of its links carry nothing, and its ports take it for up: only protocols that hear nothing tell.
     Silent(Ways),
+    /// The software of the switch that sends into these of its links died: it has no routes, so they carry nothing, and
+    /// its ports stay up.
+    Headless(Ways),
+    /// These of its links carry all but LACPDUs.
+    Mute(Ways),
     /// It is mended.
     Up,
 }
@@ -69,8 +77,8 @@ impl CableState {
     pub fn takes(self, link: LinkId) -> bool {
         match self {
             Self::Down => true,
-            Self::Silent(ways) => ways.has(link),
-            Self::Up => false,
+            Self::Silent(ways) | Self::Headless(ways) => ways.has(link),
+            Self::Mute(_) | Self::Up => false,
         }
     }
 }

@@ -20,37 +20,55 @@ pub struct Outage {
     pub silent: Option<Ways>,
 }
 
+/// What the death of a switch's software does to a cable of it, for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostControl {
+    /// Which cable.
+    pub cable: CableId,
+    /// First moment.
+    pub from: SimTime,
+    /// When the software runs again; [`SimTime::NEVER`] when it does not.
+    pub until: SimTime,
+    /// The links that the switch sends into.
+    pub ways: Ways,
+    /// Whether they carry nothing, for want of routes ([`CableState::Headless`]), or all but LACPDUs
+    /// ([`CableState::Mute`]).
+    pub is_headless: bool,
+}
+
 /// The events of every cable in order of time: a cable is up only while no outage holds it down, and has its carrier
 /// only while all that do are silent. Outages that touch are one.
 pub fn events(outages: &[Outage]) -> Vec<Fault> {
-    // By cable and time, how many outages begin or end: of the carrier, of each link alone.
-    let mut turns: BTreeMap<CableId, BTreeMap<SimTime, [i64; 3]>> = BTreeMap::new();
-    for outage in outages.iter().filter(|outage| outage.from < outage.until) {
-        let of_cable = turns.entry(outage.cable).or_default();
-        for (at, by) in [(outage.from, 1), (outage.until, -1)] {
-            let turn = of_cable.entry(at).or_default();
-            match outage.silent {
-                None => turn[0] += by,
-                Some(ways) => {
-                    for link in ways.links(outage.cable) {
-                        turn[if link == outage.cable.forward() { 1 } else { 2 }] += by;
-                    }
-                }
-            }
+    events_of(outages, &[])
+}
+
+/// As [`events`], with cables of switches whose software died: what is worse hides what is less bad.
+pub fn events_of(outages: &[Outage], lost: &[LostControl]) -> Vec<Fault> {
+    // By cable and time, how many troubles begin or end: of the carrier, then of each link alone, silent, headless, mute.
+    let mut turns: BTreeMap<CableId, BTreeMap<SimTime, [i64; 7]>> = BTreeMap::new();
+    let mut note = |cable: CableId, from: SimTime, until: SimTime, kinds: &[usize]| {
+        for (at, by) in [(from, 1), (until, -1)].into_iter().filter(|_| from < until) {
+            let turn = turns.entry(cable).or_default().entry(at).or_default();
+            kinds.iter().for_each(|&kind| turn[kind] += by);
         }
+    };
+    let of_ways = |cable: CableId, ways: Ways, first: usize| -> Vec<usize> {
+        ways.links(cable).map(|link| first + usize::from(link != cable.forward())).collect()
+    };
+    for outage in outages {
+        let kinds = outage.silent.map_or(vec![0], |ways| of_ways(outage.cable, ways, 1));
+        note(outage.cable, outage.from, outage.until, &kinds);
+    }
+    for lost in lost {
+        let first = if lost.is_headless { 3 } else { 5 };
+        note(lost.cable, lost.from, lost.until, &of_ways(lost.cable, lost.ways, first));
     }
     let mut events = Vec::new();
     for (cable, turns) in turns {
-        let (mut open, mut was) = ([0; 3], CableState::Up);
+        let (mut open, mut was) = ([0; 7], CableState::Up);
         for (at, turn) in turns {
             open.iter_mut().zip(turn).for_each(|(open, by)| *open += by);
-            let state = match open {
-                [0, 0, 0] => CableState::Up,
-                [0, _, 0] => CableState::Silent(Ways::Forward),
-                [0, 0, _] => CableState::Silent(Ways::Backward),
-                [0, ..] => CableState::Silent(Ways::Both),
-                _ => CableState::Down,
-            };
+            let state = state_of(open);
             if state != was && at < SimTime::NEVER {
                 events.push(Fault { at, cable, state });
             }
@@ -59,6 +77,22 @@ pub fn events(outages: &[Outage]) -> Vec<Fault> {
     }
     events.sort_unstable();
     events
+}
+
+/// The state of a cable that so many troubles of each kind hold.
+fn state_of(open: [i64; 7]) -> CableState {
+    let ways = |first: usize| match (open[first] > 0, open[first + 1] > 0) {
+        (true, true) => Some(Ways::Both),
+        (true, false) => Some(Ways::Forward),
+        (false, true) => Some(Ways::Backward),
+        (false, false) => None,
+    };
+    if open[0] > 0 {
+        return CableState::Down;
+    }
+    let silent = ways(1).map(CableState::Silent);
+    let headless = ways(3).map(CableState::Headless);
+    silent.or(headless).or(ways(5).map(CableState::Mute)).unwrap_or(CableState::Up)
 }
 
 #[cfg(test)]
@@ -82,6 +116,7 @@ mod tests {
             CableState::Silent(Ways::Forward) => "forward",
             CableState::Silent(Ways::Backward) => "backward",
             CableState::Up => "up",
+            CableState::Headless(_) | CableState::Mute(_) => unreachable!("no software died"),
         };
         events(&outages).iter().map(|e| (e.at.ps() / 1000, e.cable.0, word(e.state))).collect()
     }
@@ -127,5 +162,23 @@ mod tests {
         let expected =
             [(10, Silent(Ways::Forward)), (20, Silent(Ways::Both)), (40, Silent(Ways::Backward)), (60, Up)];
         assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn what_is_worse_hides_what_is_less_bad() {
+        let time = |ns| SimTime::from_ns(ns);
+        let lost = |from, until, is_headless| LostControl {
+            cable: CableId(3),
+            from: time(from),
+            until: time(until),
+            ways: Ways::Forward,
+            is_headless,
+        };
+        let down = Outage { cable: CableId(3), from: time(20), until: time(30), silent: None };
+        let events = events_of(&[down], &[lost(10, 40, true), lost(10, 50, false)]);
+        let states: Vec<_> = events.into_iter().map(|event| (event.at.ps() / 1000, event.state)).collect();
+        use CableState::{Down, Headless, Mute, Up};
+        let headless = Headless(Ways::Forward);
+        assert_eq!(states, [(10, headless), (20, Down), (30, headless), (40, Mute(Ways::Forward)), (50, Up)]);
     }
 }

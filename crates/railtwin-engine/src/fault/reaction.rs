@@ -1,33 +1,14 @@
 //! How long each stage of the network's reaction to a fault takes.
+use railtwin_routing::protocol::lacp::LacpRate;
+use railtwin_routing::protocol::session::Keeper;
 use railtwin_units::keys::Kind;
 use railtwin_units::{SimTime, TimeRange};
 
-use super::CableState;
+use super::{CableState, Ways};
 
 /// So many milliseconds.
 const fn ms(ms: u64) -> SimTime {
     SimTime::from_ns(ms * 1_000_000)
-}
-
-railtwin_units::choice! {
-    /// How often the ends of a cable in a bond tell each other that they are there (IEEE 802.1AX).
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum LacpRate {
-        /// Every second.
-        Fast = "fast",
-        /// Every 30 seconds.
-        Slow = "slow",
-    }
-}
-
-impl LacpRate {
-    /// From one LACPDU to the next (IEEE 802.1AX, section 6.4.4: `Fast_Periodic_Time`, `Slow_Periodic_Time`).
-    pub const fn period(self) -> SimTime {
-        match self {
-            Self::Fast => ms(1_000),
-            Self::Slow => ms(30_000),
-        }
-    }
 }
 
 railtwin_units::section! {
@@ -40,12 +21,17 @@ railtwin_units::section! {
         pub detection: TimeRange = TimeRange::at(ms(10)),
         /// Then, until the bond of a NIC has moved its queue pairs to another port.
         pub lag_failover: TimeRange = TimeRange::at(ms(100)),
-        /// After detection, until a switch leaves its own dead port out of its groups.
+        /// After detection, until a switch leaves its own dead port out of its groups; where a session ended and the port
+        /// did not, that takes as long as `withdrawal`.
         pub ecmp_regroup: TimeRange = TimeRange::at(ms(50)),
         /// After detection, until a switch has withdrawn the routes that it lost.
         pub withdrawal: TimeRange = TimeRange::at(ms(100)),
         /// Then, until all switches follow the changed routes.
         pub convergence: TimeRange = TimeRange::at(ms(500)),
+        /// From the moment in which one switch follows a changed route until the next one does: with it routes spread from
+        /// switch to switch, and all follow when the last one does, in place of `convergence`.
+        #[key(sparse)]
+        pub hop: Option<TimeRange> = None,
         /// Whether leaves answer ARP with their own address, so that a segment's own traffic is routed (HPN section
         /// 4.2); otherwise it is bridged to a dead port until `mac_aging` has passed.
         #[key(flow)]
@@ -75,11 +61,19 @@ railtwin_units::section! {
 impl Reaction {
     /// When all switches follow a change of cables to `state` at `at`, ARP proxies given, at the latest.
     pub fn complete_after(&self, at: SimTime, state: CableState) -> SimTime {
+        let (bond, session) = (self.silence(true).most(), self.silence(false).most());
         let seen = match state {
-            CableState::Silent(_) => self.silence(true).most().max(self.silence(false).most()),
-            CableState::Down | CableState::Up => self.detection.most(),
+            CableState::Silent(Ways::Both) => bond.max(session),
+            // Who still hears learns of it when the other has gone by defaults, or by its own hold time.
+            CableState::Silent(_) | CableState::Mute(_) => {
+                let told = bond.saturating_add(LacpRate::Fast.timeout());
+                told.max(if self.bfd.is_some() { session } else { session + self.keeper().period() })
+            }
+            CableState::Down | CableState::Up | CableState::Headless(_) => self.detection.most(),
         };
-        at + seen + self.ecmp_regroup.most().max(self.withdrawal.most() + self.convergence.most())
+        // From a leaf by spine, core and spine to another leaf.
+        let converged = self.hop.map_or(self.convergence.most(), |hop| hop.most() * 4);
+        at + seen + self.ecmp_regroup.most().max(self.withdrawal.most() + converged)
     }
 
     /// From the moment in which a cable goes silent, its carrier kept, until an end of it has given the other up: that of
@@ -90,10 +84,18 @@ impl Reaction {
     /// 4271 section 4.4, keepalives of a third of the hold time; RFC 5880 section 6.8.4 with a detection multiplier of 3).
     pub fn silence(&self, access: bool) -> TimeRange {
         let longest = match access {
-            true => self.lacp_rate.period() * 3,
-            false => self.bfd.unwrap_or(self.bgp_hold),
+            true => self.lacp_rate.timeout(),
+            false => self.keeper().limit(),
         };
         TimeRange::between(longest - SimTime::from_ps(longest.ps() / 3), longest)
+    }
+
+    /// What keeps the sessions between switches.
+    pub fn keeper(&self) -> Keeper {
+        match self.bfd {
+            Some(detection) => Keeper::Bfd { detection },
+            None => Keeper::Bgp { hold: self.bgp_hold },
+        }
     }
 }
 
@@ -105,6 +107,7 @@ impl Reaction {
         ecmp_regroup: TimeRange::ZERO,
         withdrawal: TimeRange::ZERO,
         convergence: TimeRange::ZERO,
+        hop: None,
         arp_proxy: true,
         mac_aging: SimTime::ZERO,
         lacp: SimTime::ZERO,
@@ -130,11 +133,8 @@ mod tests {
         assert_eq!(seconds(tuned.silence(false)), (6.0, 9.0));
         // Routes follow at the latest when the slower of the two was given up.
         let late = ms(90_000 + 600);
-        assert_eq!(
-            fast.complete_after(SimTime::ZERO, CableState::Silent(crate::fault::Ways::Both)),
-            ms(3_000 + 600)
-        );
-        assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Silent(crate::fault::Ways::Both)), late);
+        assert_eq!(fast.complete_after(SimTime::ZERO, CableState::Silent(Ways::Both)), ms(3_000 + 600));
+        assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Silent(Ways::Both)), late);
         assert_eq!(slow.complete_after(SimTime::ZERO, CableState::Down), ms(610));
     }
 }

@@ -4,19 +4,25 @@
 //!
 //! | dead link | who chooses | avoided after |
 //! | --- | --- | --- |
-//! | NIC to leaf | the bond of that NIC | `detection + lag_failover` |
+//! | NIC to leaf | the bond of that NIC | its port left the bond, and `lag_failover` |
+//! | leaf to NIC | everybody, by host routes | the leaf's port left, `withdrawal + convergence` |
 //! | switch to a switch above | that switch | `detection + ecmp_regroup` |
-//! | switch to a switch below, or to a NIC | everybody, by routes | `detection + withdrawal + convergence` |
-//! | the same with another cable between the two | that switch | `detection + ecmp_regroup` |
+//! | switch to a switch below | everybody, by routes | `detection + withdrawal + convergence` |
+//! | one of several cables between two devices | the sender | `detection + ecmp_regroup` |
 //!
-//! `detection` is of a cable that lost its carrier. One that is silent is given up by each end that hears nothing for
-//! itself, after what [`Reaction::silence`] says; it tells the other end, where the way there is not silent too.
+//! When ports leave bonds and join them, and which leaves have a host's route, comes from the machines of
+//! [`railtwin_routing::protocol`]: see `access` for cables of NICs, `trunk` for those between switches. `detection` is of
+//! a cable that lost its carrier; one that is silent is given up by the protocols that hear nothing over it.
 //!
 //! So one set of avoided links says both what a switch knows of its own ports and what others know by BGP.
+use std::collections::{BTreeMap, BTreeSet};
+
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, LinkId};
+use railtwin_routing::protocol::set::DualTor;
+use railtwin_routing::protocol::spread::followed;
 use railtwin_units::{SimTime, TimeRange};
 
-use super::{CableState, Fault, Reaction, Ways};
+use super::{CableState, Fault, Reaction, Ways, access, trunk};
 
 /// Whose knowledge changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,69 +59,69 @@ pub struct Moment {
     pub change: Change,
 }
 
-/// A stretch in which a cable does not carry in both directions.
+/// What a network is and how it reacts: all that a timeline follows from but the faults.
 #[derive(Clone, Copy, Debug)]
-struct Dark {
-    from: SimTime,
-    /// When both links carry again.
-    until: SimTime,
-    /// When the ports that send into the cable forward and backward know of it; [`SimTime::NEVER`] where one does not.
-    noticed: [SimTime; 2],
+pub struct Network<'a> {
+    /// The fabric.
+    pub fabric: &'a Fabric,
+    /// Spans of the stages.
+    pub reaction: &'a Reaction,
+    /// The leaves that hosts are bonded to.
+    pub set: &'a DualTor,
+    /// Of the replicate: what the reaction has as ranges is drawn from it.
+    pub seed: u64,
 }
 
 /// What is drawn for the faults of one cable: names go by the cable and the moment, so that one more fault elsewhere
 /// changes nothing here.
 #[derive(Clone, Copy, Debug)]
-struct Lots {
-    seed: u64,
-    cable: CableId,
+pub(super) struct Lots {
+    pub(super) seed: u64,
+    pub(super) cable: CableId,
 }
 
 impl Lots {
     /// The time that `stage` takes after what happened at `at`.
-    fn draw(self, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
+    pub(super) fn draw(self, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
         range.draw(self.seed, || format!("reaction/{stage}/{}/{}", self.cable.0, at.ps()))
     }
 
     /// The same where each of the cable's links has its own.
-    fn draw_of(self, link: LinkId, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
+    pub(super) fn draw_of(self, link: LinkId, stage: &str, at: SimTime, range: TimeRange) -> SimTime {
         range.draw(self.seed, || format!("reaction/{stage}/link/{}/{}", link.0, at.ps()))
     }
 }
 
 /// Everything that faults bring about, in order of time; `faults` in order of time for each cable. What is
-/// down from time zero on was down long before: it is avoided from the start. `seed` is of the replicate: what the
-/// reaction has as ranges is drawn from it.
-pub fn timeline(fabric: &Fabric, faults: &[Fault], reaction: &Reaction, seed: u64) -> Vec<Moment> {
-    let mut sorted = faults.to_vec();
-    sorted.sort_by_key(|fault| (fault.cable, fault.at));
+/// down from time zero on was down long before: it is avoided from the start.
+pub fn timeline(network: &Network<'_>, faults: &[Fault]) -> Vec<Moment> {
+    let fabric = network.fabric;
+    let lives = lives(faults);
     let mut moments = Vec::new();
-    for life in sorted.chunk_by(|a, b| a.cable == b.cable) {
-        let cable = life[0].cable;
-        let lots = Lots { seed, cable };
+    let mut nics: BTreeSet<DeviceId> = access::unbonded(network);
+    for (&cable, life) in &lives {
         moments.extend(
             life.iter().map(|fault| Moment { at: fault.at, change: Change::Struck(cable, fault.state) }),
         );
-        let dark = darkness(life, fabric.cable_class(cable) == CableClass::Access, reaction, lots);
-        for (ways, from, until) in deaths(life, &dark, fabric.cable_class(cable) == CableClass::Access) {
-            moments.push(Moment { at: from, change: Change::Dies(cable, ways) });
-            if until < SimTime::NEVER {
-                moments.push(Moment { at: until, change: Change::Carries(cable, ways) });
-            }
+        match fabric.cable_class(cable) == CableClass::Access {
+            true => nics.extend(access::nic_of(fabric, cable)),
+            false => trunk::moments(network, cable, life, &mut moments),
         }
-        if fabric.cable_class(cable) < CableClass::Access {
-            continue;
-        }
-        for link in [cable.forward(), cable.backward()] {
-            for (view, way, announced) in ways(fabric, link, reaction) {
-                let stage = |dark| stage(dark, link, way, announced, reaction, lots);
-                let stages: Vec<Stage> = dark.iter().map(stage).collect();
-                known(link, view, &dark, &stages, &mut moments);
-            }
-        }
+    }
+    for nic in nics {
+        access::moments(network, nic, &lives, &mut moments);
     }
     moments.sort_unstable();
     moments
+}
+
+/// Events of each cable, in order of time.
+pub(super) type Lives = BTreeMap<CableId, Vec<Fault>>;
+
+fn lives(faults: &[Fault]) -> Lives {
+    let mut sorted = faults.to_vec();
+    sorted.sort_by_key(|fault| (fault.cable, fault.at));
+    sorted.chunk_by(|a, b| a.cable == b.cable).map(|life| (life[0].cable, life.to_vec())).collect()
 }
 
 /// A stretch in which a cable carries nothing, and what passes in it.
@@ -131,239 +137,145 @@ pub struct Darkness {
     pub until: SimTime,
 }
 
-/// The stretches of a cable, in order of time, for the same faults and seed as [`timeline()`].
-pub fn darknesses(
-    (fabric, cable): (&Fabric, CableId),
-    faults: &[Fault],
-    reaction: &Reaction,
-    seed: u64,
-) -> Vec<Darkness> {
-    let mut life: Vec<Fault> = faults.iter().filter(|fault| fault.cable == cable).copied().collect();
-    life.sort_by_key(|fault| fault.at);
-    let access = fabric.cable_class(cable) == CableClass::Access;
-    let dark = darkness(&life, access, reaction, Lots { seed, cable });
-    let of = |dark: Dark| {
-        let repairs = life.iter().filter(|fault| fault.state == CableState::Up && fault.at <= dark.until);
-        let repaired = if dark.until == SimTime::NEVER { None } else { repairs.map(|fault| fault.at).max() };
-        Darkness {
-            from: dark.from,
-            noticed: dark.noticed[0].min(dark.noticed[1]),
-            repaired: repaired.unwrap_or(SimTime::NEVER),
-            until: dark.until,
+/// The stretches of a cable, in order of time, for the same faults as [`timeline()`].
+pub fn darknesses(network: &Network<'_>, cable: CableId, faults: &[Fault]) -> Vec<Darkness> {
+    let of = |wanted: &dyn Fn(CableId) -> bool| {
+        lives(&faults.iter().filter(|fault| wanted(fault.cable)).copied().collect::<Vec<_>>())
+    };
+    let fabric = network.fabric;
+    let access =
+        (fabric.cable_class(cable) == CableClass::Access).then(|| access::nic_of(fabric, cable)).flatten();
+    let (lives, spans) = match access {
+        Some(nic) => {
+            let lives = of(&|other| access::nic_of(fabric, other) == Some(nic));
+            let spans = access::darknesses(network, nic, cable, &lives);
+            (lives, spans)
+        }
+        None => {
+            let lives = of(&|other| other == cable);
+            let spans = lives.get(&cable).map_or(Vec::new(), |life| trunk::darknesses(network, cable, life));
+            (lives, spans)
         }
     };
-    dark.into_iter().map(of).collect()
+    let life = lives.get(&cable).map_or(&[][..], |life| life);
+    let of = |(from, until, noticed): (SimTime, SimTime, SimTime)| {
+        let repairs = life.iter().filter(|fault| fault.state == CableState::Up && fault.at <= until);
+        let repaired = if until == SimTime::NEVER { None } else { repairs.map(|fault| fault.at).max() };
+        Darkness { from, noticed, repaired: repaired.unwrap_or(SimTime::NEVER), until }
+    };
+    spans.into_iter().map(of).collect()
 }
 
-/// When a cable carries nothing: from each fault to its repair, and for the cable of a NIC, once its loss was
-/// noticed, until the port is back in its bond. A fault before that begins it anew.
-fn darkness(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> Vec<Dark> {
-    let mut all: Vec<Dark> = Vec::new();
-    let mut begun: Option<usize> = None;
-    for (row, fault) in life.iter().enumerate() {
-        match (fault.state, begun) {
-            (CableState::Down | CableState::Silent(_), None) => {
-                begun = Some(row);
-                let noticed = notices(&life[row..], access, reaction, lots);
-                match all.last_mut() {
-                    // The port is not back in its bond yet.
-                    Some(last) if last.until >= fault.at => {
-                        last.until = SimTime::NEVER;
-                        for (at, again) in last.noticed.iter_mut().zip(noticed) {
-                            *at = again.min(*at);
-                        }
-                    }
-                    _ => all.push(Dark { from: fault.at, until: SimTime::NEVER, noticed }),
-                }
-            }
-            (CableState::Up, Some(first)) => {
-                begun = None;
-                let last = all.last_mut().expect("a fault came before its repair");
-                let known = last.noticed.iter().any(|&at| at <= fault.at);
-                let join = if access && (known || last.from < life[first].at) {
-                    reaction.lacp.saturating_add(reaction.arp)
-                } else {
-                    SimTime::ZERO
-                };
-                last.until = fault.at.saturating_add(join);
-            }
-            _ => {}
+/// Spans of time, each from its first moment to the one after its last.
+pub(super) type Spans = Vec<(SimTime, SimTime)>;
+
+/// Spans in order of time, with those joined that touch; empty ones are left out.
+pub(super) fn joined(spans: impl IntoIterator<Item = (SimTime, SimTime)>) -> Spans {
+    let mut all: Spans = spans.into_iter().filter(|(from, until)| from < until).collect();
+    all.sort_unstable();
+    let mut joined: Spans = Vec::new();
+    for (from, until) in all {
+        match joined.last_mut() {
+            Some(last) if last.1 >= from => last.1 = last.1.max(until),
+            _ => joined.push((from, until)),
         }
     }
-    all.retain(|dark| dark.from < dark.until);
-    all
+    joined
 }
 
-/// When links of a cable carry nothing: while its state takes them and, for the cable of a NIC, from the moment in which
-/// its port left the bond until it is back. What a port that is out of its bond hears is thrown away, whatever the link
-/// carries (IEEE 802.1AX section 6.4.15: it neither collects nor distributes).
-fn deaths(life: &[Fault], dark: &[Dark], access: bool) -> Vec<(Ways, SimTime, SimTime)> {
-    let cable = life[0].cable;
-    let of = |link: LinkId| {
-        let states = life
-            .iter()
-            .enumerate()
-            .filter(|(_, fault)| fault.state.takes(link))
-            .map(|(row, fault)| (fault.at, life.get(row + 1).map_or(SimTime::NEVER, |next| next.at)));
-        let out = dark.iter().filter(|_| access).filter_map(|dark| {
-            let left = dark.noticed[0].min(dark.noticed[1]);
-            (left < dark.until).then_some((left, dark.until))
-        });
-        let mut all: Vec<(SimTime, SimTime)> =
-            states.chain(out).filter(|(from, until)| from < until).collect();
-        all.sort_unstable();
-        let mut joined: Vec<(SimTime, SimTime)> = Vec::new();
-        for (from, until) in all {
-            match joined.last_mut() {
-                Some(last) if last.1 >= from => last.1 = last.1.max(until),
-                _ => joined.push((from, until)),
-            }
+/// When a link's cable has a state that takes it.
+pub(super) fn taken(life: &[Fault], link: LinkId) -> impl Iterator<Item = (SimTime, SimTime)> {
+    life.iter()
+        .enumerate()
+        .filter(move |(_, fault)| fault.state.takes(link))
+        .map(|(row, fault)| (fault.at, life.get(row + 1).map_or(SimTime::NEVER, |next| next.at)))
+}
+
+/// The first moment of the trouble that a moment is in: when the cable was last well until.
+pub(super) fn began(life: &[Fault], at: SimTime) -> SimTime {
+    let so_far = life.partition_point(|fault| fault.at <= at);
+    let trouble = life[..so_far].iter().rev().skip_while(|fault| fault.state == CableState::Up);
+    trouble.take_while(|fault| fault.state != CableState::Up).last().map_or(SimTime::ZERO, |fault| fault.at)
+}
+
+/// Notes when the links of a cable carry nothing: `forward` and `backward`, both joined.
+pub(super) fn dies(cable: CableId, forward: &Spans, backward: &Spans, moments: &mut Vec<Moment>) {
+    let mut note = |of: &dyn Fn(&(SimTime, SimTime)) -> SimTime, change: &dyn Fn(CableId, Ways) -> Change| {
+        let mut ways: BTreeMap<SimTime, Ways> =
+            forward.iter().map(|span| (of(span), Ways::Forward)).collect();
+        for at in backward.iter().map(of) {
+            ways.entry(at).and_modify(|ways| *ways = Ways::Both).or_insert(Ways::Backward);
         }
-        joined
+        let real = ways.into_iter().filter(|(at, _)| *at < SimTime::NEVER);
+        moments.extend(real.map(|(at, ways)| Moment { at, change: change(cable, ways) }));
     };
-    let [forward, backward] = [of(cable.forward()), of(cable.backward())];
-    let alone = |own: &[(SimTime, SimTime)], other: &[(SimTime, SimTime)], ways: Ways| {
-        own.iter()
-            .filter(|span| !other.contains(span))
-            .map(move |&(from, until)| (ways, from, until))
-            .collect()
-    };
-    let mut all: Vec<_> = alone(&forward, &backward, Ways::Forward);
-    all.extend(alone(&backward, &forward, Ways::Backward));
-    let both = forward.iter().filter(|span| backward.contains(span));
-    all.extend(both.map(|&(from, until)| (Ways::Both, from, until)));
-    all
+    note(&|span| span.0, &Change::Dies);
+    note(&|span| span.1, &Change::Carries);
 }
 
-/// When the two ends of a cable know of what befell it, from the first of these events to its repair: both by the loss
-/// of light, where that lasts, and each for itself by what it no longer hears, or by what the other, which hears
-/// nothing, tells it over the direction that is left. LACP, BFD and BGP all do: the machine of IEEE 802.1AX section
-/// 6.4.12 that expires takes its partner for out of sync and says so in its own LACPDUs; RFC 5880 section 6.8.4 has the
-/// session go down and say so, RFC 4271 section 6.5 has a notification sent.
-fn notices(life: &[Fault], access: bool, reaction: &Reaction, lots: Lots) -> [SimTime; 2] {
-    let cable = life[0].cable;
-    // What an end hears comes over the link that the other end sends into.
-    let heard = [cable.backward(), cable.forward()];
-    let mut deaf = [None; 2];
-    let mut noticed = [SimTime::NEVER; 2];
-    for (row, fault) in life.iter().enumerate() {
-        let next = life.get(row + 1).map_or(SimTime::NEVER, |next| next.at);
-        for (since, link) in deaf.iter_mut().zip(heard) {
-            *since = fault.state.takes(link).then(|| since.unwrap_or(fault.at));
-        }
-        match fault.state {
-            CableState::Up => break,
-            CableState::Down => {
-                let seen = fault.at + lots.draw("detection", fault.at, reaction.detection);
-                if seen <= next {
-                    noticed = noticed.map(|at| at.min(seen));
-                }
-            }
-            // Messages have stayed away since the link carries nothing, with light or without.
-            CableState::Silent(_) => {
-                for (end, name) in ["forward", "backward"].into_iter().enumerate() {
-                    let Some(since) = deaf[end] else { continue };
-                    let given_up = since + lots.draw(name, since, reaction.silence(access));
-                    if given_up > next {
-                        continue;
-                    }
-                    let at = given_up.max(fault.at);
-                    noticed[end] = noticed[end].min(at);
-                    let other = 1 - end;
-                    if !fault.state.takes(heard[other]) {
-                        noticed[other] = noticed[other].min(at);
-                    }
-                }
-            }
-        }
-    }
-    noticed
-}
-
-/// Who chooses a link, and so what has to pass until it is avoided.
+/// A stretch in which a link is not to be used, and who learns of it when.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// The bond of the NIC that it leaves.
-    Bond,
-    /// The switch that it leaves, by its groups.
-    Here,
-    /// Everybody, by routes.
-    Everywhere,
-    /// Nobody, until the address of the NIC ages.
-    Aging,
+pub(super) struct Unused {
+    pub(super) from: SimTime,
+    /// When paths avoid it.
+    pub(super) avoided: SimTime,
+    /// When it is well again.
+    pub(super) until: SimTime,
+    /// Then, until paths use it.
+    pub(super) returns: SimTime,
 }
 
-/// When a link that died is avoided, and how long after it carries again it is used.
-#[derive(Clone, Copy, Debug)]
-struct Stage {
-    avoided: SimTime,
-    used: SimTime,
-}
-
-/// `announced` says whether others use the link again by routes alone.
-fn stage(dark: &Dark, link: LinkId, way: Way, announced: bool, reaction: &Reaction, lots: Lots) -> Stage {
-    let Dark { from, noticed, .. } = *dark;
-    // The port that sends into the link is the one that has to know.
-    let noticed = noticed[usize::from(link != link.cable().forward())];
-    let draw = |stage: &str, range: TimeRange| lots.draw_of(link, stage, from, range);
-    let everywhere = || {
-        let withdrawn = draw("withdrawal", reaction.withdrawal);
-        withdrawn.saturating_add(draw("convergence", reaction.convergence))
-    };
-    let avoided = match way {
-        Way::Bond => noticed.saturating_add(draw("bond", reaction.lag_failover)),
-        Way::Here => noticed.saturating_add(draw("group", reaction.ecmp_regroup)),
-        Way::Everywhere => noticed.saturating_add(everywhere()),
-        Way::Aging => from.saturating_add(reaction.mac_aging),
-    };
-    let used = if announced { draw("return", reaction.convergence) } else { SimTime::ZERO };
-    Stage { avoided, used }
-}
-
-/// Who avoids a link, how, and whether its return has to be announced.
-fn ways(fabric: &Fabric, link: LinkId, reaction: &Reaction) -> Vec<(View, Way, bool)> {
-    let (source, target) = (fabric.source(link), fabric.target(link));
-    let beside = fabric.neighbors(source).iter().filter(|(_, far)| *far == target).count() > 1;
-    let tier = |device: DeviceId| fabric.place(device).map_or(0, |place| place.tier);
-    if fabric.kind(source) == DeviceKind::Nic {
-        return vec![(View::All, Way::Bond, false)];
-    }
-    if fabric.kind(target) != DeviceKind::Nic {
-        let here = beside || tier(source) < tier(target);
-        return vec![(View::All, if here { Way::Here } else { Way::Everywhere }, true)];
-    }
-    // Towards a NIC. One that has no other leaf is also reached by the route to its subnet, which stays.
-    let leaves =
-        || fabric.neighbors(target).iter().filter(|(_, far)| fabric.kind(*far) == DeviceKind::Switch);
-    let only = leaves().all(|(_, far)| *far == source);
-    let way = if beside { Way::Here } else { Way::Everywhere };
-    if reaction.arp_proxy || beside {
-        return vec![(View::All, way, !only)];
-    }
-    vec![(View::Routed, way, !only), (View::Bridged, Way::Aging, false)]
-}
-
-/// When a link is avoided and used again. A link that carries again before its loss is known was never avoided;
-/// one that dies again before it is used stays avoided.
-fn known(link: LinkId, view: View, dark: &[Dark], stages: &[Stage], moments: &mut Vec<Moment>) {
-    let mut open: Option<SimTime> = None;
-    for (Dark { from, until, .. }, stage) in dark.iter().zip(stages) {
-        if open.is_some_and(|used| used >= *from) {
-            open = Some(until.saturating_add(stage.used));
+/// When a link is avoided, and used again. A link that is well again before its loss is known was never avoided; one that
+/// is lost again before it is used stays avoided.
+pub(super) fn avoidances(unused: &[Unused]) -> Spans {
+    let mut spans: Spans = Vec::new();
+    for &Unused { from, avoided, until, returns } in unused {
+        let used = until.saturating_add(returns);
+        if let Some(last) = spans.last_mut()
+            && last.1 >= from
+        {
+            last.1 = used;
             continue;
         }
-        if let Some(used) = open.take() {
+        let avoided = if from == SimTime::ZERO { from } else { avoided };
+        if avoided < until {
+            spans.push((avoided, used));
+        }
+    }
+    spans
+}
+
+/// Notes that paths avoid a link in these spans.
+pub(super) fn avoid(link: LinkId, view: View, spans: &Spans, moments: &mut Vec<Moment>) {
+    for &(avoided, used) in spans {
+        moments.push(Moment { at: avoided, change: Change::Avoided(link, view) });
+        if used < SimTime::NEVER {
             moments.push(Moment { at: used, change: Change::Used(link, view) });
         }
-        let avoided = if *from == SimTime::ZERO { *from } else { stage.avoided };
-        if avoided < *until {
-            moments.push(Moment { at: avoided, change: Change::Avoided(link, view) });
-            open = Some(until.saturating_add(stage.used));
-        }
     }
-    if let Some(used) = open.filter(|used| *used < SimTime::NEVER) {
-        moments.push(Moment { at: used, change: Change::Used(link, view) });
-    }
+}
+
+/// How long a change of routes that a link's fault at `from` brings about takes from its switch to all others.
+pub(super) fn spreads(network: &Network<'_>, link: LinkId, from: SimTime, stage: &str) -> SimTime {
+    let Network { fabric, reaction, seed, .. } = *network;
+    let lots = Lots { seed, cable: link.cable() };
+    let Some(hop) = reaction.hop else {
+        return lots.draw_of(link, stage, from, reaction.convergence);
+    };
+    let between = |near: DeviceId, far: DeviceId| {
+        lots.draw_of(link, &format!("{stage}/{}/{}", near.0, far.0), from, hop)
+    };
+    let switches = [fabric.source(link), fabric.target(link)];
+    let origin = switches.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Switch);
+    let times = origin.map(|origin| followed(fabric, origin, between));
+    times.and_then(|times| times.into_values().max()).unwrap_or(SimTime::ZERO)
+}
+
+/// Whether other cables join the same two devices as a link's.
+pub(super) fn has_parallel(fabric: &Fabric, link: LinkId) -> bool {
+    let (source, target) = (fabric.source(link), fabric.target(link));
+    debug_assert_ne!(fabric.kind(source), DeviceKind::Gpu);
+    fabric.neighbors(source).iter().filter(|(_, far)| *far == target).count() > 1
 }
 
 #[cfg(test)]

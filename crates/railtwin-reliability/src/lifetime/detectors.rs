@@ -16,7 +16,13 @@ const RANKS: &str = "## 1024 ranks";
 /// The score card has no row for a cable that is down or flaps and stops a job: the job hangs, so it is found as a hang.
 const fn row(kind: FaultKind) -> (&'static str, u64) {
     match kind {
-        FaultKind::Hang | FaultKind::Down | FaultKind::Flap | FaultKind::Up => ("hang of a rank", 30),
+        FaultKind::Hang
+        | FaultKind::Down
+        | FaultKind::Flap
+        | FaultKind::Up
+        | FaultKind::DataPlane
+        | FaultKind::ControlPlane
+        | FaultKind::Upgrade => ("hang of a rank", 30),
         FaultKind::GpuError => ("GPU error", 30),
         FaultKind::Crash => ("process killed", 30),
         FaultKind::SizeMismatch => ("size mismatch", 0),

@@ -20,6 +20,7 @@ pub(crate) fn troubles_beside(scenario: &Scenario, section: &str) -> Vec<(String
         ("telemetry", scenario.telemetry.is_some()),
         ("transport", scenario.transport != plain.transport),
         ("reaction", scenario.reaction != plain.reaction),
+        ("dual_tor", scenario.dual_tor != plain.dual_tor),
     ];
     let there = unread.into_iter().filter(|(_, is_there)| *is_there);
     let trouble = |(key, _): (&str, bool)| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use railtwin_engine::{CableState, RankTrouble};
 use railtwin_fabric::{CableClass, CableId};
 use railtwin_records::telemetry::Counter;
-use railtwin_units::SimTime;
+use railtwin_units::{SimTime, TimeRange};
 
 use super::builder::Builder;
 use super::rows::Law;
@@ -60,9 +60,11 @@ impl Builder<'_> {
             let access = self.case.fabric.cable_class(cable) == CableClass::Access;
             while let Some((from_ns, state)) = events.next() {
                 let seen = match state {
-                    CableState::Up => continue,
+                    CableState::Up | CableState::Mute(_) => continue,
                     CableState::Down => reaction.detection,
                     CableState::Silent(_) => reaction.silence(access),
+                    // The switch that sends into it has no routes, and nobody tells who sends to it.
+                    CableState::Headless(_) => TimeRange::at(SimTime::NEVER),
                 };
                 let rerouted = late.saturating_add(seen.mean());
                 let until_ns = events.peek().map_or(u64::MAX, |&(at, _)| at);

@@ -102,7 +102,7 @@ pub const KNOWN: &[Known] = &[
     Known {
         name: "own port that is dark",
         reason: "a NIC holds packets back while its own port is dark, and sends them when it has light; flows lose them",
-        case: 966,
+        case: 224,
         holds: |facts, job, what| {
             let is_port = |fault: &Fault| fault.kind != "slow" && !fault.place.contains("uplink");
             facts.waits_less(job, what) && facts.trial.faults.iter().any(is_port)

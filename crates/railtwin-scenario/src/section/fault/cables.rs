@@ -1,21 +1,21 @@
 //! From the faults of a scenario to the life of every cable.
-use railtwin_engine::fault::events;
+use railtwin_engine::fault::events_of;
 use railtwin_engine::{Fault, Outage, Ways};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
 use railtwin_units::SimTime;
 
-use crate::resolve::Source;
-use crate::section::fault::resolve::Injected;
+use crate::section::fault::planes;
+use crate::section::fault::resolve::{Ground, Injected};
 use crate::{Direction, FaultKind, FaultSpec, FaultSubject, ScenarioError};
 
 /// The events of all cables that break, in order of time, and what was injected.
 pub(crate) fn faults(
-    fabric: &Fabric,
+    ground: &Ground<'_>,
     injected: &[Injected],
-    source: Source<'_>,
 ) -> Result<(Vec<Fault>, Vec<Truth>), ScenarioError> {
+    let (fabric, source) = (ground.fabric, ground.source);
     let breaks = |kind| matches!(kind, FaultKind::Down | FaultKind::Up | FaultKind::Flap);
     let mut named = Vec::new();
     for injected in injected.iter().filter(|injected| breaks(injected.fault.kind)) {
@@ -62,7 +62,10 @@ pub(crate) fn faults(
             source: injected.source.clone(),
         });
     }
-    Ok((events(&outages), truths))
+    let planes = planes::losses(ground, injected)?;
+    outages.extend(planes.outages);
+    truths.extend(planes.truths);
+    Ok((events_of(&outages, &planes.control), truths))
 }
 
 /// Which links of a cable a fault takes, seen from what it names.

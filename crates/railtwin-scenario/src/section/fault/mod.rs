@@ -1,8 +1,9 @@
 //! `[[fault]]`: what breaks or is mended, when, and how bad it is.
 //!
-//! [`rules`](self::rules) says which kind goes with what; [`resolve`](self::resolve) and [`cables`](self::cables) make
-//! of it what engines run.
+//! [`rules`](self::rules) says which kind goes with what; [`resolve`](self::resolve), [`cables`](self::cables) and
+//! [`planes`](self::planes) make of it what engines run.
 pub(crate) mod cables;
+pub(crate) mod planes;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 

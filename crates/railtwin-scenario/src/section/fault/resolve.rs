@@ -7,6 +7,7 @@ use railtwin_engine::{Case, Fault, WorkGraph};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
+use railtwin_routing::protocol::set::DualTor;
 use railtwin_units::SimTime;
 
 use crate::resolve::{Reader, Source};
@@ -37,6 +38,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) work: &'a WorkGraph,
     pub(crate) placements: &'a [Vec<Place>],
     pub(crate) specs: &'a [&'a JobSpec],
+    pub(crate) set: &'a DualTor,
     pub(crate) source: Source<'a>,
 }
 
@@ -122,6 +124,7 @@ impl Scenario {
             work: &case.work,
             placements: &case.placements,
             specs: &specs,
+            set: &case.dual_tor,
             source: place,
         };
         let injected = faults.iter().enumerate().map(|(row, fault)| Injected {
@@ -147,16 +150,17 @@ fn troubles_of(
     injected: &[Injected],
     ground: &Ground<'_>,
 ) -> Result<Troubles, ScenarioError> {
-    let (faults, truths) = cables::faults(ground.fabric, injected, ground.source)?;
+    let (faults, truths) = cables::faults(ground, injected)?;
     let mut all = Troubles { faults, truths, ..Troubles::default() };
     for told in injected {
         let fault = &told.fault;
         let first = all.impairments.len();
         use FaultKind::{
-            Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow, SmallBuffer, Up, WrongCable,
+            ControlPlane, DataPlane, Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow,
+            SmallBuffer, Up, Upgrade, WrongCable,
         };
         match fault.kind {
-            Down | Up | Flap => continue,
+            Down | Up | Flap | DataPlane | ControlPlane | Upgrade => continue,
             WrongCable => {
                 let (first, second) = swapped(ground.fabric, &told.path, fault, ground.source)?;
                 for cable in [first, second] {

@@ -21,6 +21,10 @@ pub struct FaultRule {
 const LINKS: &[&str] = &["cable", "port", "nic", "leaf", "spine", "device"];
 const LINKS_HINT: &str = "name a cable, port, nic, leaf, spine or device";
 
+/// What is a switch.
+const SWITCH: &[&str] = &["leaf", "spine", "device"];
+const SWITCH_HINT: &str = "name a switch: leaf, spine or device";
+
 impl FaultRule {
     /// The rule of a kind.
     pub fn of(kind: FaultKind) -> Self {
@@ -47,6 +51,13 @@ impl FaultRule {
                 Some(("delay", "write what each packet takes longer, such as delay = \"5 us\"")),
                 &["until", "direction"],
             ),
+            DataPlane | ControlPlane => of(SWITCH, SWITCH_HINT, None, &["until"]),
+            Upgrade => of(
+                SWITCH,
+                SWITCH_HINT,
+                Some(("until", "write when the switch runs again, such as until = \"130 s\"")),
+                &[],
+            ),
             WrongCable => of(
                 &["cable"],
                 "name one of the two cables: cable = \"host-0/nic-0:port-0\"",
@@ -55,8 +66,8 @@ impl FaultRule {
             ),
             PauseStorm => of(&["port", "nic"], "name the nic or its port", None, &["until", "capacity"]),
             SmallBuffer => of(
-                &["leaf", "spine", "device"],
-                "name a switch: leaf, spine or device",
+                SWITCH,
+                SWITCH_HINT,
                 Some(("capacity", "write the share of the buffer that works, such as capacity = 0.1")),
                 &["until"],
             ),

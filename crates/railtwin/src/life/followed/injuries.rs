@@ -144,12 +144,16 @@ pub fn injured(
 
 /// A fault that people had seen to by a time; none where they had before it came.
 fn seen_to(fault: &FaultSpec, mended: SimTime) -> Option<FaultSpec> {
-    use FaultKind::{Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow, SmallBuffer};
+    use FaultKind::{
+        ControlPlane, DataPlane, Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow,
+        SmallBuffer,
+    };
     let mut seen_to = fault.clone();
     match fault.kind {
         _ if mended == SimTime::NEVER => {}
         _ if mended <= fault.at => return None,
-        Down | Slow | Lossy | Latency | PauseStorm | LoseAcknowledgement | SmallBuffer => {
+        Down | DataPlane | ControlPlane | Slow | Lossy | Latency | PauseStorm | LoseAcknowledgement
+        | SmallBuffer => {
             seen_to.until = Some(fault.until.map_or(mended, |until| until.min(mended)));
         }
         Flap => {
