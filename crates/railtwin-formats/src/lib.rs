@@ -8,6 +8,7 @@
 //! | Lingjun topology (`topo.csv`) | [`LingjunTopology::parse`] | |
 //! | htsim connection matrix (`.cm`) | [`HtsimConnections::parse`], [`HtsimConnections::plan`] | |
 //! | htsim topology (`.topo`) | [`HtsimTopology::parse`], [`HtsimTopology::spec`] | |
+//! | LACP and LLDP frames, captures | [`frames`] | [`frames`] |
 //! | lists of jobs: CSV, openb pods, Slurm `sacct` | [`job_list`] | [`job_list_csv`] |
 //!
 //! Telemetry of clusters, from NCCL Inspector to `ethtool`, is in [`telemetry`].
@@ -51,6 +52,7 @@ mod chakra_proto;
 mod chakra_set;
 mod chakra_wire;
 mod error;
+pub mod frames;
 mod htsim_connections;
 mod htsim_lines;
 mod htsim_topology;

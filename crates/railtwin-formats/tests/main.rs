@@ -2,6 +2,7 @@
 
 mod chakra;
 mod chakra_plan;
+mod frames;
 mod htsim;
 mod job_list;
 mod lingjun;

@@ -171,6 +171,8 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin/site",
     "railtwin/stand_in",
     "railtwin/what_if",
+    // Frames of neighbors, which no row reads.
+    "railtwin-formats/frames",
 ];
 
 /// Crates that the evaluation does not depend on.
