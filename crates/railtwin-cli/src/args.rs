@@ -25,6 +25,7 @@ use crate::score::ScoreArgs;
 use crate::sweep::SweepArgs;
 use crate::triage::TriageArgs;
 use crate::tune::TuneArgs;
+use crate::upgrade::UpgradeArgs;
 use crate::watch::WatchArgs;
 use crate::worker::WorkerArgs;
 
@@ -83,6 +84,8 @@ pub enum Verb {
     Intranode(IntranodeArgs),
     /// Say which jobs and ranks a leaf, cable, NIC or host touches, and what draining it now would cost
     Impact(ImpactArgs),
+    /// Say in which order switches get new software, and whether all hosts reach each other meanwhile
+    Upgrade(UpgradeArgs),
     /// Say whose communication goes first, and by which path, when jobs share links (Crux and others)
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it

@@ -82,6 +82,7 @@ mod triage;
 mod triage_request;
 mod tune;
 mod units;
+mod upgrade;
 mod watch;
 mod worker;
 
@@ -187,6 +188,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Cluster(args) => cluster::run(args, streams),
             Verb::Intranode(args) => intranode::run(args, streams),
             Verb::Impact(args) => impact::run(args, streams),
+            Verb::Upgrade(args) => upgrade::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),

@@ -32,6 +32,7 @@ mod triage;
 mod tune;
 mod two_runs;
 mod unended;
+mod upgrade;
 mod watch;
 mod weeks;
 mod worker;
