@@ -137,17 +137,18 @@ fn write_all(folder: &Path, files: &[ConfigFile], force: bool) -> Result<(), Cli
     }
     let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
     if !is_empty {
-        return write_below(folder, files);
+        // What stands there is replaced file by file, never followed.
+        return write_below(folder, files, write_whole);
     }
     // Beside the place, and renamed when all is there: nobody sees half of it.
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     if name.is_empty() {
-        return write_below(folder, files);
+        return write_below(folder, files, write_whole);
     }
     name.push(".railtwin-writing");
     let hidden = folder.with_file_name(name);
     let _ = fs::remove_dir_all(&hidden);
-    let written = write_below(&hidden, files).and_then(|()| {
+    let written = write_below(&hidden, files, |path, bytes| fs::write(path, bytes)).and_then(|()| {
         // A folder that is empty gives way; one that is not there needs none.
         let _ = fs::remove_dir(folder);
         fs::rename(&hidden, folder).map_err(|error| failed(folder, error))
@@ -158,7 +159,11 @@ fn write_all(folder: &Path, files: &[ConfigFile], force: bool) -> Result<(), Cli
     written
 }
 
-fn write_below(folder: &Path, files: &[ConfigFile]) -> Result<(), CliError> {
+fn write_below(
+    folder: &Path,
+    files: &[ConfigFile],
+    write: impl Fn(&Path, &[u8]) -> std::io::Result<()>,
+) -> Result<(), CliError> {
     let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
     let mut made = PathBuf::new();
     for file in files {
@@ -168,7 +173,7 @@ fn write_below(folder: &Path, files: &[ConfigFile]) -> Result<(), CliError> {
             fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
             parent.clone_into(&mut made);
         }
-        write_whole(&path, file.text.as_bytes()).map_err(|error| failed(&path, error))?;
+        write(&path, file.text.as_bytes()).map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

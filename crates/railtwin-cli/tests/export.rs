@@ -77,7 +77,8 @@ fn frr_accepts_each_configuration() {
     for (name, what) in cases {
         let out = folder.path().join(name);
         let small: &[&str] = if name == "hpn" { &SMALL } else { &[] };
-        let call = [&["export"], what, &["--to", "frr", &shown(&out)], small].concat();
+        let at = shown(&out);
+        let call = [&["export"], what, &["--to", "frr", &at], small].concat();
         let outcome = railtwin(&call);
         assert_eq!(outcome.status, 0, "{}", outcome.notes);
         let mut checked = 0;

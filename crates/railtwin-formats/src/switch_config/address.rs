@@ -65,6 +65,11 @@ impl AddressBlock {
         Self { whole: Subnet { network: Ipv4Addr::new(a, b, c, d), prefix }, purpose, next: 0 }
     }
 
+    /// The same without its first address, which reads like that of the network.
+    pub(super) const fn after_first(self) -> Self {
+        Self { next: 1, ..self }
+    }
+
     /// The next network of a length of prefix.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ fn error(fabric: &Fabric, field: &str, problem: String, accepted: &str) -> Forma
     FormatError::new("switch configuration", fabric.name(), problem, accepted).field(field)
 }
 
-const LOOPBACKS: AddressBlock = AddressBlock::new([172, 16, 0, 0], 12, "loopbacks");
+const LOOPBACKS: AddressBlock = AddressBlock::new([172, 16, 0, 0], 12, "loopbacks").after_first();
 
 /// Addresses of NICs and cables.
 struct Addresses {

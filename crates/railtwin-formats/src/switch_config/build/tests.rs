@@ -99,6 +99,38 @@ fn every_preset_can_be_planned() {
     }
 }
 
+/// The first hop up is that of the simulation where it pins paths.
+#[test]
+fn pinned_routes_are_those_of_the_simulation() {
+    use railtwin_routing::{FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Selection, nic_ip};
+    let fabric = LeafSpine { leaves: 4, hosts_per_leaf: 2, uplinks: 5, ..LeafSpine::default() };
+    let fabric = fabric.build().expect("valid");
+    let options = PlanOptions { pinned: true, ..PlanOptions::default() };
+    let plan = FabricPlan::new(&fabric, &options).expect("few routes");
+    let whole = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+    let routing = Routing::new(&fabric, &whole, &options.ecmp).with_selection(Selection::Slice, &whole);
+    let mut compared = 0;
+    for (source_host, target_host) in [(0, 2), (1, 3), (3, 0)] {
+        for index in 0..8 {
+            let [source, target] = [source_host, target_host].map(|host| fabric.nic(HostId(host), index));
+            let key = HashKey::of(FiveTuple::roce(nic_ip(source), nic_ip(target), 0xC000));
+            let mut path = Vec::new();
+            routing
+                .route(NicPort { nic: source, port: 0 }, target, &key, &mut path)
+                .expect("nothing is dead");
+            let taken = fabric.cable_name(path[1].cable());
+            let (leaf, _) = taken.split_once(':').expect("a port");
+            let switch = plan.switches.iter().find(|one| one.name == leaf).expect("a leaf");
+            let address = plan.hosts[target_host as usize].nics[index as usize].address;
+            let route = switch.pinned.iter().find(|route| route.target == address).expect("a route");
+            let interface = &switch.ports[route.port as usize].interface;
+            assert_eq!(format!("{leaf}:{}", interface.replace("up", "uplink-")), taken);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 24);
+}
+
 #[test]
 fn pinned_routes_follow_the_slice() {
     let fabric = LeafSpine { leaves: 4, hosts_per_leaf: 2, uplinks: 4, ..LeafSpine::default() }

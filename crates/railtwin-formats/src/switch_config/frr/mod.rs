@@ -34,6 +34,7 @@ pub fn files(plan: &FabricPlan) -> Vec<ConfigFile> {
         add("sysctl.conf", system::sysctl(switch));
         if switch.attachments.iter().any(|one| one.lacp_key.is_some()) {
             add("lacp.sh", system::lacp(switch));
+            add("carrier.sh", system::carrier(switch));
         }
         if !switch.attachments.is_empty() {
             add("bgp-watch.sh", system::bgp_watch(switch));

@@ -1,7 +1,7 @@
 //! The system below FRR: daemons, kernel settings, LACP, and the watcher of a dead control plane.
 use std::fmt::Write as _;
 
-use crate::switch_config::plan::SwitchPlan;
+use crate::switch_config::plan::{Attachment, SwitchPlan};
 
 /// `/etc/frr/daemons`.
 pub(super) fn daemons(switch: &SwitchPlan) -> String {
@@ -45,9 +45,12 @@ pub(super) fn lacp(switch: &SwitchPlan) -> String {
     for one in &switch.attachments {
         let Some(key) = one.lacp_key else { continue };
         let bridge = &one.interface;
+        // The bridge sets the address of its internal port, so `ip link` cannot.
+        let mac = switch.dual_tor.as_ref().map(|tor| format!(" other_config:hwaddr={}", tor.gateway_mac));
+        let mac = mac.unwrap_or_default();
         let _ = writeln!(
             text,
-            "ovs-vsctl --may-exist add-br {bridge} -- set bridge {bridge} datapath_type=netdev"
+            "ovs-vsctl --may-exist add-br {bridge} -- set bridge {bridge} datapath_type=netdev{mac}"
         );
         let names: Vec<&str> = one.members.iter().map(|(_, name)| name.as_str()).collect();
         let port = match names.as_slice() {
@@ -73,12 +76,37 @@ pub(super) fn lacp(switch: &SwitchPlan) -> String {
                 number + 1 + offset
             );
         }
-        if let Some(tor) = &switch.dual_tor {
-            let _ = writeln!(text, "ip link set {bridge} address {}", tor.gateway_mac);
-        }
         let _ = writeln!(text, "ip link set {bridge} up");
     }
     text
+}
+
+/// Takes the interface of a bond down while none of its ports has light, and up again: the internal port of a bridge does
+/// not follow by itself, and a host route goes with its interface alone (HPN section 4.2).
+pub(super) fn carrier(switch: &SwitchPlan) -> String {
+    let bonds = switch.attachments.iter().filter(|one| one.lacp_key.is_some());
+    let pair = |one: &Attachment| {
+        let names: Vec<&str> = one.members.iter().map(|member| member.1.as_str()).collect();
+        format!("{}:{}", one.interface, names.join(","))
+    };
+    let bonds = bonds.map(pair).collect::<Vec<_>>().join(" ");
+    format!(
+        "#!/bin/sh\n\
+         BONDS=\"{bonds}\"\n\
+         follow() {{\n\
+         \x20   for pair in $BONDS; do\n\
+         \x20       state=down\n\
+         \x20       for port in $(echo \"${{pair#*:}}\" | tr , ' '); do\n\
+         \x20           [ \"$(cat \"/sys/class/net/$port/carrier\" 2>/dev/null)\" = 1 ] && state=up\n\
+         \x20       done\n\
+         \x20       ip link set \"${{pair%%:*}}\" \"$state\"\n\
+         \x20   done\n\
+         }}\n\
+         follow\n\
+         ip -o monitor link | while read -r change; do\n\
+         \x20   case $change in *down[0-9]*) follow ;; esac\n\
+         done\n"
+    )
 }
 
 /// Takes the ports of hosts down while no BGP session stands: hosts then use their other leaf. Without it a leaf whose
