@@ -14,8 +14,8 @@ use railtwin_scenario::{Preset, parse_section};
 use railtwin_store::{input, one_line};
 use serde_json::json;
 
-use crate::export::site_of;
-use crate::export_config::{ConfigArgs, plan};
+use crate::export_config::{ConfigArgs, planned};
+use crate::export_site::site_of;
 use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
@@ -81,7 +81,7 @@ fn is_of_a_fabric(text: &str) -> bool {
 
 fn of_site(what: &str) -> Result<Judged, CliError> {
     let site = site_of(what, &[])?;
-    let plan = plan(&site, &ConfigArgs::default())?;
+    let plan = planned(&site, &ConfigArgs::default())?;
     let arp_proxy = site.scenario.as_ref().is_none_or(|scenario| scenario.reaction.arp_proxy);
     Ok(Judged { settings: of_plan(&plan, arp_proxy), has_hosts: false })
 }

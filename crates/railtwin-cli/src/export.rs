@@ -3,14 +3,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use railtwin::Question;
 use railtwin::cost::Cost;
-use railtwin_fabric::Fabric;
-use railtwin_formats::switch_config::ConfigFile;
-use railtwin_scenario::{FabricSpec, Preset, Scenario, SettingsText};
+use railtwin_formats::switch_config::{ConfigFile, frr, hosts, sonic};
+use railtwin_scenario::Preset;
 use railtwin_store::write_whole;
 
-use crate::export_config::{self, ConfigArgs};
+use crate::export_config::{ConfigArgs, core_hash, planned};
+use crate::export_site::site_of;
 use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
@@ -49,76 +48,21 @@ pub enum Form {
     CoreHash,
 }
 
-/// A fabric, and the scenario that it is of.
-pub(crate) struct Site {
-    pub fabric: Fabric,
-    pub scenario: Option<Scenario>,
-}
-
 pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     if !goes_on(&Cost::least("files of a fabric"), streams)? {
         return Ok(());
     }
     let site = site_of(&args.what, &args.settings)?;
-    let files = export_config::files(&site, args.form, &args.config)?;
+    let config = &args.config;
+    let files = match args.form {
+        Form::Frr => frr::files(&planned(&site, config)?),
+        Form::Sonic => sonic::files(&planned(&site, config)?),
+        Form::Hosts => hosts::files(&planned(&site, config)?),
+        Form::CoreHash => core_hash(&site, config)?,
+    };
     write_all(&args.folder, &files, args.force)?;
     let (count, folder) = (files.len(), args.folder.display());
     Ok(writeln!(streams.out, "{count} {} in {folder}", if count == 1 { "file" } else { "files" })?)
-}
-
-/// The fabric of a preset with settings, or of a scenario file.
-///
-/// # Errors
-/// An input error for a name that is neither, settings of a scenario, and a sweep over fabrics.
-pub(crate) fn site_of(what: &str, settings: &[String]) -> Result<Site, CliError> {
-    if Preset::NAMES.contains(&what) {
-        return of_preset(what, settings);
-    }
-    if !what.ends_with(".toml") {
-        let message = format!("there is no preset called {what:?}");
-        let help = format!("presets are {}; a scenario file ends in .toml", Preset::NAMES.join(", "));
-        return Err(CliError::input(message, help));
-    }
-    if let Some(setting) = settings.first() {
-        let message = format!("--set {setting}: {what} says the fabric");
-        return Err(CliError::input(message, "change the key in [fabric] of the file"));
-    }
-    let question = Question::read(Path::new(what)).map_err(|error| CliError::of(error, ""))?;
-    let wrong = |error| CliError::of(error, &question.text);
-    let mut fabrics: Vec<Site> = Vec::new();
-    for point in question.points().map_err(wrong)? {
-        let fabric = question.fabric(&point.scenario).map_err(wrong)?;
-        if fabrics.iter().any(|known| known.fabric != fabric) {
-            let message = format!("{what}: its points have several fabrics");
-            return Err(CliError::input(message, "write one value for each key of [fabric]"));
-        }
-        if fabrics.is_empty() {
-            fabrics.push(Site { fabric, scenario: Some(point.scenario) });
-        }
-    }
-    fabrics.pop().ok_or_else(|| CliError::input(format!("{what}: has no point"), "write a scenario"))
-}
-
-fn of_preset(name: &str, settings: &[String]) -> Result<Site, CliError> {
-    let mut text = SettingsText::new(name);
-    for setting in settings {
-        let (key, value) = setting.split_once('=').ok_or_else(|| {
-            let help = "write a key of [fabric] and its value, such as --set segments=2";
-            CliError::input(format!("--set {setting} is no pair of key and value"), help)
-        })?;
-        text.set(key.trim(), value.trim());
-    }
-    let file = "settings";
-    let refuse = |error| CliError::Scenario { error, text: text.as_str().to_owned() };
-    match text.fabric(file).map_err(refuse)? {
-        FabricSpec::Preset(preset) => {
-            let refused = |error| refuse(crate::design::at_field(&error, "", file, text.as_str()));
-            Ok(Site { fabric: preset.build().map_err(refused)?, scenario: None })
-        }
-        FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => {
-            Err(CliError::input(format!("{name} is no preset"), "name a preset"))
-        }
-    }
 }
 
 /// Writes files below a folder, all or none where the folder is new.

@@ -1,13 +1,11 @@
 //! The forms of `railtwin export` that are configuration of switches and hosts.
 use clap::Args;
-use railtwin_formats::switch_config::{
-    BgpTimers, ConfigFile, FabricPlan, PlanOptions, core_hash, frr, hosts, sonic,
-};
+use railtwin_formats::switch_config::{BgpTimers, ConfigFile, FabricPlan, PlanOptions, core_hash};
 use railtwin_routing::{EcmpConfig, HashSpec, LinkMask, Seeds};
 use railtwin_units::SimTime;
 
 use crate::CliError;
-use crate::export::{Form, Site};
+use crate::export_site::Site;
 
 /// Options of configuration.
 #[derive(Args, Default, Debug)]
@@ -26,54 +24,47 @@ pub struct ConfigArgs {
     down: Vec<String>,
 }
 
-/// The files of a form.
+/// The per-port hash of cores, as a file.
 ///
 /// # Errors
-/// An input error for an interval of BFD below 1 ms, an unknown cable, and a fabric that cannot be planned.
-pub(crate) fn files(site: &Site, form: Form, args: &ConfigArgs) -> Result<Vec<ConfigFile>, CliError> {
-    let refused = |error: railtwin_formats::FormatError| CliError::refused(&error.to_string());
-    if form == Form::CoreHash {
-        let mut mask = LinkMask::none(&site.fabric);
-        for name in &args.down {
-            let cable = site.fabric.cable_named(name).ok_or_else(|| {
-                let help = "name a port with a cable, such as spine-3:uplink-0 or core-0:downlink-2";
-                CliError::input(format!("--down {name}: there is no such cable"), help)
-            })?;
-            mask.set_cable(cable, true);
-        }
-        return core_hash::files(&site.fabric, &mask).map_err(refused);
+/// An input error for an unknown cable, and a fabric without cores.
+pub(crate) fn core_hash(site: &Site, args: &ConfigArgs) -> Result<Vec<ConfigFile>, CliError> {
+    let mut mask = LinkMask::none(&site.fabric);
+    for name in &args.down {
+        let cable = site.fabric.cable_named(name).ok_or_else(|| {
+            let help = "name a port with a cable, such as spine-3:uplink-0 or core-0:downlink-2";
+            CliError::input(format!("--down {name}: there is no such cable"), help)
+        })?;
+        mask.set_cable(cable, true);
     }
-    if !args.down.is_empty() {
-        let message = "--down: only core-hash knows cables that are down";
-        return Err(CliError::input(message, "leave --down out"));
-    }
-    let plan = plan(site, args)?;
-    Ok(match form {
-        Form::Frr => frr::files(&plan),
-        Form::Sonic => sonic::files(&plan),
-        Form::Hosts | Form::CoreHash => hosts::files(&plan),
-    })
+    let files = core_hash::files(&site.fabric, &mask);
+    files.map_err(|error| CliError::refused(&error.to_string()))
 }
 
 /// The plan of a fabric under the options of a call, else of its scenario.
 ///
 /// # Errors
-/// An input error for an interval of BFD that switches do not take, and a fabric that cannot be planned.
-pub(crate) fn plan(site: &Site, args: &ConfigArgs) -> Result<FabricPlan, CliError> {
+/// An input error for an interval of BFD that switches do not take, cables that are down, and a fabric that cannot be
+/// planned.
+pub(crate) fn planned(site: &Site, args: &ConfigArgs) -> Result<FabricPlan, CliError> {
+    if !args.down.is_empty() {
+        let message = "--down: only core-hash knows cables that are down";
+        return Err(CliError::input(message, "leave --down out"));
+    }
     let bfd = args.bfd.or(site.scenario.as_ref().and_then(|scenario| scenario.reaction.bfd).map(|time| {
         // A scenario says the detection time, three intervals.
         SimTime::from_ps(time.ps() / 3)
     }));
     let bfd = bfd.map(milliseconds).transpose()?.map(|interval| (interval, 3));
     let named = args.seeds.as_deref().and_then(Seeds::named);
-    let mut options = planned(site, named);
+    let mut options = options(site, named);
     options.timers = BgpTimers { bfd, ..BgpTimers::default() };
     options.pinned = args.pinned;
     FabricPlan::new(&site.fabric, &options).map_err(|error| CliError::refused(&error.to_string()))
 }
 
 /// The choices that a scenario makes, or those of a preset.
-fn planned(site: &Site, seeds: Option<Seeds>) -> PlanOptions {
+fn options(site: &Site, seeds: Option<Seeds>) -> PlanOptions {
     let usual = PlanOptions::default();
     let ecmp = match &site.scenario {
         Some(scenario) => {

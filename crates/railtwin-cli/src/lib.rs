@@ -45,6 +45,7 @@ mod explain;
 mod explain_request;
 mod export;
 mod export_config;
+mod export_site;
 mod foreseen;
 mod impact;
 mod import;

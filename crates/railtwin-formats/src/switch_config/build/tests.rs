@@ -45,9 +45,12 @@ fn check(plan: &FabricPlan) {
     check_lacp(plan);
 }
 
+/// Port ids, ports and keys of a NIC.
+type Bond = (BTreeSet<u32>, usize, BTreeSet<Option<u16>>);
+
 /// No (system id, port id) twice in a set, and one key for a NIC (H19, H20).
 fn check_lacp(plan: &FabricPlan) {
-    let mut of_nic: BTreeMap<&str, (BTreeSet<u32>, usize, BTreeSet<Option<u16>>)> = BTreeMap::new();
+    let mut of_nic: BTreeMap<&str, Bond> = BTreeMap::new();
     for switch in &plan.switches {
         for one in &switch.attachments {
             let offset = switch.dual_tor.as_ref().map_or(0, |tor| u32::from(tor.port_offset));

@@ -101,9 +101,10 @@ pub fn read(folder: &str, files: &[(String, Vec<u8>)]) -> Result<SonicSwitch, Fo
         FormatError::new(FORMAT, &format!("{folder}/{SEED}"), "has no ecmp_hash_seed", "write it as text")
     })?;
     let arp_proxy = database.rows("VLAN_INTERFACE").filter(|(name, _)| !name.contains('|'));
-    let arp_proxy = arp_proxy.map(|(_, row)| row.get("proxy_arp").and_then(Value::as_str) == Some("enabled"));
+    let mut arp_proxy =
+        arp_proxy.map(|(_, row)| row.get("proxy_arp").and_then(Value::as_str) == Some("enabled"));
     Ok(SonicSwitch {
-        arp_proxy: arp_proxy.fold(true, |all, one| all && one),
+        arp_proxy: arp_proxy.all(|one| one),
         has_watcher: beyond.value["host_ports_down_without_bgp"] == Value::Bool(true),
         qos: qos(&database)?,
         switch: SwitchPlan {
