@@ -24,7 +24,7 @@ pub struct ExportArgs {
     form: Form,
     /// The folder to write, which is made
     #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     /// Sets any key of [fabric] of a preset, such as segments=2
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -52,6 +52,9 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     if !goes_on(&Cost::least("files of a fabric"), streams)? {
         return Ok(());
     }
+    let folder = args.folder.as_deref().ok_or_else(|| {
+        CliError::input("there is no folder to write", "name one behind the fabric, such as out/")
+    })?;
     let site = site_of(&args.what, &args.settings)?;
     let config = &args.config;
     let files = match args.form {
@@ -60,8 +63,8 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         Form::Hosts => hosts::files(&planned(&site, config)?),
         Form::CoreHash => core_hash(&site, config)?,
     };
-    write_all(&args.folder, &files, args.force)?;
-    let (count, folder) = (files.len(), args.folder.display());
+    write_all(folder, &files, args.force)?;
+    let (count, folder) = (files.len(), folder.display());
     Ok(writeln!(streams.out, "{count} {} in {folder}", if count == 1 { "file" } else { "files" })?)
 }
 

@@ -158,6 +158,7 @@ fn wrong_calls_of_export_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = shown(&folder.path().join("out"));
     let call = |what: &str, more: &[&str]| railtwin(&[&["export", what, "--to", "frr", &out], more].concat());
+    railtwin(&["export", "hpn", "--to", "frr"]).assert_refused(&["no folder to write", "out/"]);
     call("hpm", &[]).assert_refused(&["there is no preset called \"hpm\"", "leaf-spine"]);
     call("hpn", &["--set", "segments"]).assert_refused(&["--set segments", "key"]);
     call("hpn", &["--set", "segment=2"]).assert_refused(&["segment"]);
