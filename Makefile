@@ -81,7 +81,7 @@ need:
 need-lint:
 	@scripts/need build lint
 need-all:
-	@scripts/need build lint browser prometheus
+	@scripts/need build lint browser prometheus frr
 
 .PHONY: command
 command: $(PAGE)

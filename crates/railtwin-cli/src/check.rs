@@ -1,7 +1,8 @@
-//! `railtwin check`: whether what was measured is normal.
+//! `railtwin check`: whether measurements are normal, and settings right.
 use clap::{Args, Subcommand};
 
 use crate::check_bandwidth::{self, BandwidthArgs};
+use crate::check_config::{self, CheckConfigArgs};
 use crate::{CliError, Streams};
 
 /// Arguments of `check`.
@@ -17,10 +18,13 @@ pub struct CheckArgs {
 enum What {
     /// Say of nccl-tests logs whether their bandwidths are normal: against line rate, and against each other
     Bandwidth(BandwidthArgs),
+    /// Find mistakes in settings of switches and hosts: LACP, ARP, BGP, hashes, the lossless class
+    Config(CheckConfigArgs),
 }
 
 pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     match &args.what {
         What::Bandwidth(args) => check_bandwidth::run(args, streams),
+        What::Config(args) => check_config::run(args, streams),
     }
 }

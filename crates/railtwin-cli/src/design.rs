@@ -268,6 +268,8 @@ fn counts(report: &DesignReport) -> TextTable {
         ("cables spine to core", r.cables_spine_core),
         ("path choices", r.path_choices),
         ("leaves that are single points of failure", r.leaf_single_points_of_failure),
+        ("BGP speakers, switches alone", r.bgp_speakers),
+        ("BGP speakers, hosts too", r.bgp_speakers_with_hosts),
     ] {
         table.row([name.to_owned(), grouped(count)]);
     }

@@ -20,6 +20,7 @@ mod check_bandwidth;
 mod check_bandwidth_answer;
 mod check_bandwidth_json;
 mod check_bandwidth_text;
+mod check_config;
 mod cluster;
 mod compare;
 mod compare_engines;
@@ -42,6 +43,9 @@ mod errors;
 mod excerpt;
 mod explain;
 mod explain_request;
+mod export;
+mod export_config;
+mod export_site;
 mod foreseen;
 mod impact;
 mod import;
@@ -191,6 +195,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Upgrade(args) => upgrade::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
+            Verb::Export(args) => export::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),

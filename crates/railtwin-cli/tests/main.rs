@@ -10,6 +10,7 @@ mod downtime;
 mod engines;
 mod estimate;
 mod explain;
+mod export;
 mod gloo;
 mod harness;
 mod import;

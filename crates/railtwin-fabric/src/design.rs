@@ -102,6 +102,11 @@ pub struct DesignReport {
     pub path_choices: u32,
     /// Leaves whose loss alone cuts off a NIC.
     pub leaf_single_points_of_failure: u32,
+    /// BGP speakers where switches alone speak it: one daemon each.
+    pub bgp_speakers: u32,
+    /// The same where hosts speak BGP in place of LACP (HPN section 4.2 rejects that: slower convergence, ten times as
+    /// many daemons to upgrade).
+    pub bgp_speakers_with_hosts: u32,
 }
 
 impl DesignReport {
@@ -156,6 +161,8 @@ impl DesignReport {
             }),
             path_choices: path_choices(fabric),
             leaf_single_points_of_failure: single_points_of_failure(fabric, 1).len() as u32,
+            bgp_speakers: fabric.switches().len() as u32,
+            bgp_speakers_with_hosts: (fabric.switches().len() + fabric.all_hosts().len()) as u32,
         }
     }
 }
@@ -296,6 +303,7 @@ mod tests {
         assert_eq!((spine.switches, spine.down_ports, spine.up_ports), (120, 120, 8));
         assert_eq!(spine.oversubscription, Some(15.0));
         assert_eq!((r.cables_access, r.cables_access_spare, r.cables_leaf_spine), (30_720, 1_920, 14_400));
+        assert_eq!((r.bgp_speakers, r.bgp_speakers_with_hosts), (360, 360 + 1_920 + 120));
         assert_eq!((r.host_backend, r.host_frontend), (Rate::from_gbps(3_200), Rate::from_gbps(400)));
         assert_eq!((r.nvlink_to_nic, r.path_choices, r.leaf_single_points_of_failure), (Some(4.0), 60, 0));
     }

@@ -11,6 +11,8 @@
 //! | LACP and LLDP frames, captures | [`frames`] | [`frames`] |
 //! | lists of jobs: CSV, openb pods, Slurm `sacct` | [`job_list`] | [`job_list_csv`] |
 //!
+//! Configuration of switches and hosts, written of a fabric, read back and judged, is in [`switch_config`].
+//!
 //! Telemetry of clusters, from NCCL Inspector to `ethtool`, is in [`telemetry`].
 //!
 //! Two go further: [`plan_of_chakra`] makes a plan of all ranks' traces, [`LingjunTopology::fabric`] a fabric.
@@ -66,6 +68,7 @@ mod simai_plan;
 mod simai_topology;
 mod simai_warn;
 mod simai_write;
+pub mod switch_config;
 pub mod telemetry;
 
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};

@@ -158,8 +158,16 @@ impl Forwarding {
         tables.map(|table| size_of_val(&*table.entries) + size_of_val(&*table.links)).sum()
     }
 
-    pub(crate) fn cores(&self) -> &CorePorts {
-        &self.cores
+    /// The link by which the core in row `core_row` sends into `target_pod` what came in by `arrival`, under per-port
+    /// hashing (HPN section 7): one to one where pods have equally many ports, whatever is dead. None at other switches.
+    pub fn core_link(
+        &self,
+        fabric: &Fabric,
+        core_row: u32,
+        arrival: LinkId,
+        target_pod: u32,
+    ) -> Option<LinkId> {
+        self.cores.link_for(fabric, core_row, arrival, target_pod)
     }
 
     #[inline]

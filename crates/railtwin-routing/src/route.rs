@@ -209,8 +209,7 @@ impl<'a> Routing<'a> {
         if self.ecmp.core_per_port {
             let fixed = self.fabric.host_of(target_nic).and_then(|host| {
                 let pod = self.fabric.host(host).pod;
-                let cores = self.forwarding.cores();
-                cores.link_for(self.fabric, switch, arrival, pod)
+                self.forwarding.core_link(self.fabric, switch, arrival, pod)
             });
             if let Some(link) = fixed.filter(|link| group.contains(link)) {
                 return Some(Choice::Only(link));

@@ -33,6 +33,7 @@
 
 mod check;
 mod consistency;
+mod declared;
 mod error;
 mod expect;
 mod json_schema;
@@ -51,6 +52,7 @@ mod tree;
 mod unread;
 mod violation;
 
+pub use declared::parse_section;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Amount, Bounds};
 pub use json_schema::json_schema;

@@ -4,7 +4,7 @@ use railtwin_workload::Collective;
 
 use super::host_caps::{models, of_model};
 use super::{CapSpec, CapsFile};
-use crate::check::check;
+use crate::declared::parse_section;
 use crate::resolve::{Reader, Source};
 use crate::tree::{Node, steps};
 use crate::violation::Violation;
@@ -94,16 +94,9 @@ impl CapsFile {
     /// # Errors
     /// [`ScenarioError`] with every problem at its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
+        let caps: Self = parse_section(file, text, &Self::TABLE)?;
         let root = Node::parse(file, text)?;
         let mut problems = Vec::new();
-        check(text, &root, &Self::TABLE, &mut problems);
-        if !problems.is_empty() {
-            return Err(ScenarioError::new(file, problems));
-        }
-        let caps: Result<Self, toml::de::Error> = root.to_toml().try_into();
-        let caps = caps.map_err(|error| {
-            ScenarioError::new(file, vec![Problem::new(text, 0..0, error.message(), None)])
-        })?;
         for (path, (message, hint)) in troubles_of_caps(&caps.caps) {
             let span = root.span_near(&steps(&path));
             problems.push(Problem::new(text, span, message, Some(hint.to_owned())));

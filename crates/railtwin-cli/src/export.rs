@@ -1,0 +1,126 @@
+//! `railtwin export`: a fabric in the words of other programs, as a folder of files.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use railtwin::cost::Cost;
+use railtwin_formats::switch_config::{ConfigFile, frr, hosts, sonic};
+use railtwin_scenario::Preset;
+use railtwin_store::write_whole;
+
+use crate::export_config::{ConfigArgs, core_hash, planned};
+use crate::export_site::site_of;
+use crate::foreseen::goes_on;
+use crate::{CliError, Streams};
+
+/// Arguments of `export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    // The help lists the presets that there are.
+    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}) or a scenario file (*.toml)", Preset::NAMES.join(", ")))]
+    what: String,
+    /// The form to write
+    #[arg(long = "to", value_name = "FORM")]
+    form: Form,
+    /// The folder to write, which is made
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Sets any key of [fabric] of a preset, such as segments=2
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Write into a folder that holds files already
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// A form of export.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Form {
+    /// Switches under Linux with FRR: a folder for each
+    Frr,
+    /// Switches under SONiC: a folder for each
+    Sonic,
+    /// Hosts under Linux: bonds, addresses, RoCE, NCCL; a folder for each
+    Hosts,
+    /// The per-port hash of cores as a table
+    CoreHash,
+}
+
+pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !goes_on(&Cost::least("files of a fabric"), streams)? {
+        return Ok(());
+    }
+    let folder = args.folder.as_deref().ok_or_else(|| {
+        CliError::input("there is no folder to write", "name one behind the fabric, such as out/")
+    })?;
+    let site = site_of(&args.what, &args.settings)?;
+    let config = &args.config;
+    let files = match args.form {
+        Form::Frr => frr::files(&planned(&site, config)?),
+        Form::Sonic => sonic::files(&planned(&site, config)?),
+        Form::Hosts => hosts::files(&planned(&site, config)?),
+        Form::CoreHash => core_hash(&site, config)?,
+    };
+    write_all(folder, &files, args.force)?;
+    let (count, folder) = (files.len(), folder.display());
+    Ok(writeln!(streams.out, "{count} {} in {folder}", if count == 1 { "file" } else { "files" })?)
+}
+
+/// Writes files below a folder, all or none where the folder is new.
+fn write_all(folder: &Path, files: &[ConfigFile], force: bool) -> Result<(), CliError> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(_) if folder.symlink_metadata().is_ok() => {
+            let message = format!("{} is no folder that can be read", folder.display());
+            return Err(CliError::input(message, "name a folder, or one that is not there yet"));
+        }
+        Err(_) => true,
+    };
+    if !is_empty && !force {
+        let message = format!("{} holds files already", folder.display());
+        return Err(CliError::input(message, "name another folder, or write into it with --force"));
+    }
+    let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
+    if !is_empty {
+        // What stands there is replaced file by file, never followed.
+        return write_below(folder, files, write_whole);
+    }
+    // Beside the place, and renamed when all is there: nobody sees half of it.
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    if name.is_empty() {
+        return write_below(folder, files, write_whole);
+    }
+    name.push(".railtwin-writing");
+    let hidden = folder.with_file_name(name);
+    let _ = fs::remove_dir_all(&hidden);
+    let written = write_below(&hidden, files, |path, bytes| fs::write(path, bytes)).and_then(|()| {
+        // A folder that is empty gives way; one that is not there needs none.
+        let _ = fs::remove_dir(folder);
+        fs::rename(&hidden, folder).map_err(|error| failed(folder, error))
+    });
+    if written.is_err() {
+        let _ = fs::remove_dir_all(&hidden);
+    }
+    written
+}
+
+fn write_below(
+    folder: &Path,
+    files: &[ConfigFile],
+    write: impl Fn(&Path, &[u8]) -> std::io::Result<()>,
+) -> Result<(), CliError> {
+    let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
+    let mut made = PathBuf::new();
+    for file in files {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(folder);
+        if made != parent {
+            fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
+            parent.clone_into(&mut made);
+        }
+        write(&path, file.text.as_bytes()).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
