@@ -8,7 +8,7 @@ use railtwin_routing::protocol::set::DualTor;
 use railtwin_units::{SimTime, stream};
 
 use crate::fault::{
-    Darkness, Fault, Impairment, Moment, Network, RankFault, Reaction, Transport, darknesses, timeline,
+    Darkness, Fault, FaultedNetwork, Impairment, Moment, RankFault, Reaction, Transport, darknesses, timeline,
 };
 use crate::graph::WorkGraph;
 use crate::own::Own;
@@ -95,9 +95,9 @@ impl Case {
         darknesses(&self.network(replicate), cable, &self.faults)
     }
 
-    fn network(&self, replicate: u32) -> Network<'_> {
+    fn network(&self, replicate: u32) -> FaultedNetwork<'_> {
         let seed = self.reaction_seed(replicate);
-        Network { fabric: &self.fabric, reaction: &self.reaction, set: &self.dual_tor, seed }
+        FaultedNetwork { fabric: &self.fabric, reaction: &self.reaction, set: &self.dual_tor, seed }
     }
 
     fn reaction_seed(&self, replicate: u32) -> u64 {

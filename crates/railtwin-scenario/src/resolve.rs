@@ -200,14 +200,9 @@ impl Scenario {
                 }
             }
         }
-        let ground = Ground {
-            fabric: &fabric,
-            work: &work,
-            placements: &placements,
-            specs: &specs,
-            set: &self.dual_tor,
-            source,
-        };
+        let (work_of, set) = (&work, &self.dual_tor);
+        let ground =
+            Ground { fabric: &fabric, work: work_of, placements: &placements, specs: &specs, set, source };
         let troubles = faults::troubles(self, &ground, read)?;
         packets.troubles = troubles.packets;
         // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
@@ -235,7 +230,6 @@ impl Scenario {
         };
         self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
-        case.warnings.extend(self.remarks_of_set());
         case.warnings.extend(self.remarks(&case, &specs));
         case.warnings.extend(self.remarks_of_storage(&case));
         Ok(case)

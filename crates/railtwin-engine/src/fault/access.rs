@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::{CableId, DeviceId, DeviceKind, Fabric, LinkId, PortId, PortRole};
 use railtwin_routing::protocol::arp::{Announce, Bridged, HostRoute, host_routes};
-use railtwin_routing::protocol::lacp::{Cables, End, Mac, Turn, Wire};
+use railtwin_routing::protocol::lacp::{Cables, End, Mac, PortTurn, Wire};
 use railtwin_routing::protocol::rib::{Rib, Route};
 use railtwin_units::SimTime;
 
-use super::timeline::{
-    Lives, Lots, Moment, Network, Spans, Unused, View, avoid, avoidances, began, dies, has_parallel, joined,
-    spreads, taken,
+use super::moments::{
+    FaultedNetwork, Lives, Lots, Moment, Spans, Unused, View, avoid, avoidances, began, dies, has_parallel,
+    joined, spreads, taken,
 };
 use super::{CableState, Fault};
 
@@ -60,8 +60,8 @@ fn ports(fabric: &Fabric, nic: DeviceId) -> Vec<Port> {
 }
 
 /// NICs that do not use all their ports though all is well, or are not known to all their leaves.
-pub(super) fn unbonded(network: &Network<'_>) -> BTreeSet<DeviceId> {
-    let Network { fabric, set, .. } = *network;
+pub(super) fn unbonded(network: &FaultedNetwork<'_>) -> BTreeSet<DeviceId> {
+    let FaultedNetwork { fabric, set, .. } = *network;
     if set.mistakes().is_empty() && set.announce == Announce::Both {
         return BTreeSet::new();
     }
@@ -87,7 +87,7 @@ struct Bond {
 }
 
 impl Bond {
-    fn of(network: &Network<'_>, nic: DeviceId, lives: &Lives) -> Self {
+    fn of(network: &FaultedNetwork<'_>, nic: DeviceId, lives: &Lives) -> Self {
         let ports = ports(network.fabric, nic);
         let turns = play(network, &ports, lives);
         let routes = host_routes(&turns, ports.len(), network.set.announce, network.reaction.arp);
@@ -154,8 +154,8 @@ fn without(turns: impl Iterator<Item = (SimTime, bool)>) -> Spans {
 }
 
 /// Runs the machines of a NIC's bond through the lives of its cables; turns are [`BEFORE`] late.
-fn play(network: &Network<'_>, ports: &[Port], lives: &Lives) -> Vec<Turn> {
-    let Network { reaction, set, seed, .. } = *network;
+fn play(network: &FaultedNetwork<'_>, ports: &[Port], lives: &Lives) -> Vec<PortTurn> {
+    let FaultedNetwork { reaction, set, seed, .. } = *network;
     let ends: Vec<(u32, u32)> = ports.iter().map(|port| port.end).collect();
     let host = Mac([2, 0, 0, 0, 0, 1]);
     let mut cables: Cables = set.cables(host, &ends, reaction.lacp_rate, reaction.lacp);
@@ -216,9 +216,9 @@ fn wires(life: &[Fault], up: LinkId, detection: impl Fn(SimTime) -> SimTime) -> 
 }
 
 /// All that the faults of a NIC's cables bring about.
-pub(super) fn moments(network: &Network<'_>, nic: DeviceId, lives: &Lives, moments: &mut Vec<Moment>) {
+pub(super) fn moments(network: &FaultedNetwork<'_>, nic: DeviceId, lives: &Lives, moments: &mut Vec<Moment>) {
     let bond = Bond::of(network, nic, lives);
-    let Network { fabric, reaction, seed, .. } = *network;
+    let FaultedNetwork { fabric, reaction, seed, .. } = *network;
     let routed = bond.routed(network, lives);
     for (row, port) in bond.ports.iter().enumerate() {
         let Port { cable, up, .. } = *port;
@@ -262,8 +262,8 @@ impl Bond {
     /// By port, when others send nothing to the NIC by its leaf. They send by the longest route: to the leaves whose /32
     /// stands with them, or where none does to all that announce the subnet; of these, one that does not know the host has
     /// no way to it. Parallel cables to a leaf are left out.
-    fn routed(&self, network: &Network<'_>, lives: &Lives) -> Vec<Spans> {
-        let Network { reaction, seed, .. } = *network;
+    fn routed(&self, network: &FaultedNetwork<'_>, lives: &Lives) -> Vec<Spans> {
+        let FaultedNetwork { reaction, seed, .. } = *network;
         let mut rib = Rib::default();
         let mut knows = vec![true; self.ports.len()];
         let mut changes: Vec<(SimTime, News, usize)> = Vec::new();
@@ -342,7 +342,7 @@ fn note(spans: &mut Spans, at: SimTime, is_so: bool) {
 /// Stretches in which a cable of a NIC does not carry in both directions: first and last moment, and when an end of it
 /// left the bond.
 pub(super) fn darknesses(
-    network: &Network<'_>,
+    network: &FaultedNetwork<'_>,
     nic: DeviceId,
     cable: CableId,
     lives: &Lives,

@@ -11,6 +11,7 @@ mod aftermath;
 pub mod black_hole;
 pub mod impairment;
 mod known;
+mod moments;
 pub mod outage;
 pub mod reaction;
 pub mod timeline;
@@ -23,10 +24,11 @@ use railtwin_units::SimTime;
 pub use aftermath::Aftermath;
 pub use impairment::{Impairment, RankFault, RankTrouble};
 pub use known::Known;
+pub use moments::{Change, FaultedNetwork, Moment, View};
 pub use outage::{LostControl, Outage, events, events_of};
 pub use railtwin_routing::protocol::lacp::LacpRate;
 pub use reaction::Reaction;
-pub use timeline::{Change, Darkness, Moment, Network, View, darknesses, timeline};
+pub use timeline::{Darkness, darknesses, timeline};
 pub use transport::{Resume, TimedOut, Transport, Tries};
 
 /// Which of the two links of a cable.

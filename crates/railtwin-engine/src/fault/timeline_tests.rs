@@ -1,7 +1,13 @@
 //! Stages of the reaction at each place of a fault, by hand.
 use railtwin_fabric::preset::{Hpn, LeafSpine};
 
+use railtwin_fabric::Fabric;
+use railtwin_fabric::LinkId;
+use railtwin_routing::protocol::set::DualTor;
+use railtwin_units::TimeRange;
+
 use super::*;
+use crate::fault::{Reaction, View, Ways};
 
 const MS: u64 = 1_000_000_000;
 const BOTH: Option<Ways> = Some(Ways::Both);
@@ -58,7 +64,7 @@ fn told_of(
             Change::Used(link, view) => format!("{at} {view:?} use {}", way(link)),
         }
     };
-    let network = Network { fabric, reaction, set: &DualTor::default(), seed: 1 };
+    let network = FaultedNetwork { fabric, reaction, set: &DualTor::default(), seed: 1 };
     timeline(&network, &crate::fault::events(&outages)).iter().map(word).collect()
 }
 
@@ -223,7 +229,7 @@ fn a_range_is_drawn_for_each_cable_and_each_fault() {
     let avoided = |cables: &[CableId], seed| -> Vec<u64> {
         let outage = |&cable| crate::Outage { cable, from: ms(100), until: SimTime::NEVER, silent: None };
         let events = crate::fault::events(&cables.iter().map(outage).collect::<Vec<_>>());
-        let network = Network { fabric: &fabric, reaction: &reaction, set: &DualTor::default(), seed };
+        let network = FaultedNetwork { fabric: &fabric, reaction: &reaction, set: &DualTor::default(), seed };
         let moments = timeline(&network, &events);
         let of = |link: LinkId| {
             let avoids = |moment: &&Moment| moment.change == Change::Avoided(link, View::All);

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use railtwin_fabric::{CableId, DeviceId, DeviceKind, Fabric, LinkId};
 use railtwin_units::SimTime;
 
-use super::timeline::{
-    Lots, Moment, Network, Unused, View, avoid, avoidances, dies, has_parallel, joined, spreads, taken,
+use super::moments::{
+    FaultedNetwork, Lots, Moment, Unused, View, avoid, avoidances, dies, has_parallel, joined, spreads, taken,
 };
 use super::{CableState, Fault, Reaction};
 
@@ -29,7 +29,12 @@ struct Dark {
 }
 
 /// All that the faults of a cable bring about.
-pub(super) fn moments(network: &Network<'_>, cable: CableId, life: &[Fault], moments: &mut Vec<Moment>) {
+pub(super) fn moments(
+    network: &FaultedNetwork<'_>,
+    cable: CableId,
+    life: &[Fault],
+    moments: &mut Vec<Moment>,
+) {
     let links = [cable.forward(), cable.backward()];
     let [forward, backward] = links.map(|link| joined(taken(life, link)));
     dies(cable, &forward, &backward, moments);
@@ -46,7 +51,7 @@ pub(super) fn moments(network: &Network<'_>, cable: CableId, life: &[Fault], mom
 
 /// Stretches in which a cable is dark: first and last moment, and when the first of its ports knows.
 pub(super) fn darknesses(
-    network: &Network<'_>,
+    network: &FaultedNetwork<'_>,
     cable: CableId,
     life: &[Fault],
 ) -> Vec<(SimTime, SimTime, SimTime)> {
@@ -55,7 +60,7 @@ pub(super) fn darknesses(
 }
 
 /// From each fault to its repair.
-fn dark(network: &Network<'_>, cable: CableId, life: &[Fault]) -> Vec<Dark> {
+fn dark(network: &FaultedNetwork<'_>, cable: CableId, life: &[Fault]) -> Vec<Dark> {
     let lots = Lots { seed: network.seed, cable };
     let mut all = Vec::new();
     let mut begun: Option<usize> = None;
@@ -131,8 +136,8 @@ fn notices(life: &[Fault], reaction: &Reaction, lots: Lots) -> [Notice; 2] {
 }
 
 /// When paths avoid a link of a cable that is dark.
-fn unused(network: &Network<'_>, link: LinkId, dark: &Dark) -> Unused {
-    let Network { fabric, reaction, seed, .. } = *network;
+fn unused(network: &FaultedNetwork<'_>, link: LinkId, dark: &Dark) -> Unused {
+    let FaultedNetwork { fabric, reaction, seed, .. } = *network;
     let lots = Lots { seed, cable: link.cable() };
     let Dark { from, until, noticed } = *dark;
     // The port that sends into the link is the one that has to know.

@@ -6,7 +6,8 @@ use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use railtwin_routing::protocol::lacp::Lacpdu;
 
-use super::{LldpFrame, decode_lacp, decode_lldp};
+use super::lacp::decode_lacp;
+use super::lldp::{LldpFrame, decode_lldp};
 use crate::{FormatError, Refusal};
 
 const FORMAT: &str = "capture";

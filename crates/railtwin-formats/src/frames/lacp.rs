@@ -1,7 +1,7 @@
 //! LACPDUs as bytes (IEEE 802.1AX-2014, section 6.4.2.3).
 use railtwin_routing::protocol::lacp::{Lacpdu, Mac, PortInfo, PortState};
 
-use super::{Bytes, SLOW, payload};
+use super::bytes::{Bytes, SLOW, payload};
 use crate::FormatError;
 
 const FORMAT: &str = "LACPDU";

@@ -3,7 +3,7 @@ use std::fmt;
 
 use railtwin_routing::protocol::lacp::Mac;
 
-use super::{Bytes, LLDP, payload};
+use super::bytes::{Bytes, LLDP, payload};
 use crate::FormatError;
 
 const FORMAT: &str = "LLDPDU";

@@ -4,7 +4,7 @@
 //! leaves a host can be reached. A host on two leaves has to tell both: a bond sends a frame by one of its ports.
 use railtwin_units::SimTime;
 
-use super::lacp::{End, Turn};
+use super::lacp::{End, PortTurn};
 
 railtwin_units::choice! {
     /// By which ports of its bond a host announces its address.
@@ -31,7 +31,7 @@ pub struct HostRoute {
 /// What leaves know of a host, from the turns of its bond's ports. A leaf forgets the address when its port stops to
 /// distribute; it learns it `delay` after the host announces by that port, which the host does whenever the ports that
 /// distribute change.
-pub fn host_routes(turns: &[Turn], ports: usize, announce: Announce, delay: SimTime) -> Vec<HostRoute> {
+pub fn host_routes(turns: &[PortTurn], ports: usize, announce: Announce, delay: SimTime) -> Vec<HostRoute> {
     let mut distributes = vec![[false; 2]; ports];
     let mut known = vec![false; ports];
     // When each leaf will have learned.
@@ -111,12 +111,12 @@ mod tests {
         SimTime::from_ns(seconds * 1_000_000_000)
     }
 
-    fn turn(at: u64, port: usize, distributes: bool) -> [Turn; 2] {
-        [End::Host, End::Leaf].map(|end| Turn { at: s(at), port, end, distributes })
+    fn turn(at: u64, port: usize, distributes: bool) -> [PortTurn; 2] {
+        [End::Host, End::Leaf].map(|end| PortTurn { at: s(at), port, end, distributes })
     }
 
     /// Both ports join at 2 s, port 0 leaves at 10 s and is back at 20 s.
-    fn life() -> Vec<Turn> {
+    fn life() -> Vec<PortTurn> {
         [turn(2, 0, true), turn(2, 1, true), turn(10, 0, false), turn(20, 0, true)].concat()
     }
 

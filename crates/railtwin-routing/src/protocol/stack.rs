@@ -89,7 +89,7 @@ impl fmt::Display for Reason {
 
 /// A stacked pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pair {
+pub struct StackedPair {
     /// The leaves.
     pub members: [Member; 2],
     /// Row of the primary.
@@ -100,7 +100,7 @@ pub struct Pair {
     pub out_of_band: bool,
 }
 
-impl Pair {
+impl StackedPair {
     /// A pair that is well, with one version; the first leaf is the primary.
     pub const fn well(version: Version) -> Self {
         let member = Member { control: true, data: true, version };
@@ -163,7 +163,7 @@ impl UpgradeStep {
 /// A rolling upgrade of two leaves from one version to another, the secondary first, as the ports of a host see it.
 /// Stacked leaves run with two versions between the two steps, and while one reboots out of service.
 pub fn upgrade(stacked: bool, from: Version, to: Version) -> Vec<UpgradeStep> {
-    let mut pair = Pair::well(from);
+    let mut pair = StackedPair::well(from);
     let in_service = stacked && from.in_service(to);
     let mut steps = Vec::new();
     for leaf in [1, 0] {
@@ -176,7 +176,7 @@ pub fn upgrade(stacked: bool, from: Version, to: Version) -> Vec<UpgradeStep> {
     steps
 }
 
-fn services(pair: &mut Pair, stacked: bool) -> [Service; 2] {
+fn services(pair: &mut StackedPair, stacked: bool) -> [Service; 2] {
     if stacked { pair.settle() } else { non_stacked(pair.members) }
 }
 
@@ -189,8 +189,8 @@ mod tests {
     const NEXT: Version = Version { major: 4, minor: 2 };
     const NEW: Version = Version { major: 5, minor: 0 };
 
-    fn pair(change: impl FnOnce(&mut Pair)) -> [Service; 2] {
-        let mut pair = Pair::well(OLD);
+    fn pair(change: impl FnOnce(&mut StackedPair)) -> [Service; 2] {
+        let mut pair = StackedPair::well(OLD);
         change(&mut pair);
         pair.settle()
     }
@@ -198,20 +198,20 @@ mod tests {
     #[test]
     fn a_dead_data_plane_of_the_primary_takes_both_leaves() {
         assert_eq!(pair(|pair| pair.members[0].data = false), [Dead, ShutDown(Reason::PeerLink)]);
-        assert_eq!(non_stacked(Pair { ..dead_data(0) }.members), [Dead, Forwards]);
+        assert_eq!(non_stacked(StackedPair { ..dead_data(0) }.members), [Dead, Forwards]);
         // That of the secondary takes the secondary alone, which is out either way.
         assert_eq!(pair(|pair| pair.members[1].data = false), [Forwards, ShutDown(Reason::PeerLink)]);
     }
 
-    fn dead_data(row: usize) -> Pair {
-        let mut pair = Pair::well(OLD);
+    fn dead_data(row: usize) -> StackedPair {
+        let mut pair = StackedPair::well(OLD);
         pair.members[row].data = false;
         pair
     }
 
     #[test]
     fn a_dead_primary_is_replaced() {
-        let mut dead = Pair::well(OLD);
+        let mut dead = StackedPair::well(OLD);
         (dead.members[0].control, dead.members[0].data) = (false, false);
         assert_eq!((dead.settle(), dead.primary), ([Dead, Forwards], 1));
     }

@@ -1,13 +1,11 @@
 //! Rules of dual-ToR sets: LACP, ARP, versions.
 use std::collections::{BTreeMap, BTreeSet};
 
+use railtwin_routing::protocol::set::REAL_PORTS;
 use railtwin_units::SimTime;
 
 use super::settings::{ConfigSettings, LeafSettings};
 use super::{ConfigFinding, ConfigRule};
-
-/// The largest number of a port, which an offset has to exceed.
-const LARGEST_PORT: u32 = 256;
 
 pub(super) fn findings(settings: &ConfigSettings) -> Vec<ConfigFinding> {
     let mut findings = Vec::new();
@@ -87,7 +85,7 @@ fn of_set(set: &str, leaves: &[&LeafSettings], findings: &mut Vec<ConfigFinding>
 
 fn offset(leaf: &LeafSettings, findings: &mut Vec<ConfigFinding>) {
     let offset = leaf.port_offset.unwrap_or(0);
-    if offset <= LARGEST_PORT {
+    if offset <= REAL_PORTS {
         let said = if leaf.port_offset.is_some() { "port_offset" } else { "no port_offset:" };
         let accepted = "above 256, and other in each leaf of the set, such as 300 and 600";
         findings.push(ConfigFinding::new(

@@ -1,7 +1,8 @@
 //! The bond of a host: which of its ports serve as one.
 use railtwin_units::SimTime;
 
-use super::{Machine, PortInfo};
+use super::pdu::PortInfo;
+use super::port::Machine;
 
 railtwin_units::choice! {
     /// Which ports a host takes into one bond.

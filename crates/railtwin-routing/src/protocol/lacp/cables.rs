@@ -5,7 +5,9 @@
 //! the caller says how long ago each end heard the last one.
 use railtwin_units::SimTime;
 
-use super::{Bond, Lacpdu, Machine, SelectionRule};
+use super::bond::{Bond, SelectionRule};
+use super::pdu::Lacpdu;
+use super::port::Machine;
 
 /// Rounds of LACPDUs at one moment: ends that agree need fewer, and ends that never do must not hold time up.
 const ROUNDS: usize = 16;
@@ -41,7 +43,7 @@ impl Wire {
 
 /// A port began to carry frames, or stopped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Turn {
+pub struct PortTurn {
     /// When.
     pub at: SimTime,
     /// Row of the port in the bond.
@@ -62,7 +64,7 @@ pub struct Cables {
     still: Vec<bool>,
     distributes: Vec<[bool; 2]>,
     now: SimTime,
-    turns: Vec<Turn>,
+    turns: Vec<PortTurn>,
 }
 
 impl Cables {
@@ -95,7 +97,7 @@ impl Cables {
     }
 
     /// What happened so far, in order of time.
-    pub fn turns(&self) -> &[Turn] {
+    pub fn turns(&self) -> &[PortTurn] {
         &self.turns
     }
 
@@ -171,7 +173,7 @@ impl Cables {
             for (end, machine) in [End::Host, End::Leaf].into_iter().zip(ends) {
                 let distributes = machine.is_distributing();
                 if std::mem::replace(&mut self.distributes[port][end as usize], distributes) != distributes {
-                    self.turns.push(Turn { at: now, port, end, distributes });
+                    self.turns.push(PortTurn { at: now, port, end, distributes });
                 }
             }
             let settled = ends.iter().all(|machine| machine.is_settled());

@@ -2,7 +2,7 @@
 //! 6.4.16, the mux with coupled control.
 use railtwin_units::SimTime;
 
-use super::{LacpRate, Lacpdu, PortInfo, PortState};
+use super::pdu::{LacpRate, Lacpdu, PortInfo, PortState};
 
 /// State of the receive machine (section 6.4.12).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

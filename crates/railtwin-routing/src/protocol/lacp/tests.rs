@@ -23,7 +23,7 @@ fn pair(rate: LacpRate) -> Cables {
 
 /// Turns as (ms, port, end, distributes).
 fn told(cables: &Cables) -> Vec<(u64, usize, End, bool)> {
-    let word = |turn: &Turn| (turn.at.ps() / 1_000_000_000, turn.port, turn.end, turn.distributes);
+    let word = |turn: &PortTurn| (turn.at.ps() / 1_000_000_000, turn.port, turn.end, turn.distributes);
     cables.turns().iter().map(word).collect()
 }
 

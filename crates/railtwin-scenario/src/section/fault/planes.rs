@@ -8,7 +8,7 @@ use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric};
 use railtwin_records::Component;
 use railtwin_records::fault::Truth;
 use railtwin_routing::protocol::set::{DualTor, Remedy, SetKind};
-use railtwin_routing::protocol::stack::{Member, Pair, Reason, Service};
+use railtwin_routing::protocol::stack::{Member, Reason, Service, StackedPair};
 use railtwin_units::SimTime;
 
 use crate::section::fault::cables::{self, example, ns};
@@ -147,7 +147,7 @@ fn stacked(fabric: &Fabric, set: &DualTor, leaves: [DeviceId; 2], planes: &[Plan
     let mut times: Vec<SimTime> = planes.iter().flat_map(|plane| [plane.from, plane.until]).collect();
     times.sort_unstable();
     times.dedup();
-    let mut pair = Pair::well(set.version);
+    let mut pair = StackedPair::well(set.version);
     // Since when each leaf has had its host ports down, and why.
     let mut shut: [Option<(SimTime, Reason)>; 2] = [None; 2];
     for at in times {

@@ -144,10 +144,7 @@ pub fn injured(
 
 /// A fault that people had seen to by a time; none where they had before it came.
 fn seen_to(fault: &FaultSpec, mended: SimTime) -> Option<FaultSpec> {
-    use FaultKind::{
-        ControlPlane, DataPlane, Down, Flap, Latency, LoseAcknowledgement, Lossy, PauseStorm, Slow,
-        SmallBuffer,
-    };
+    use FaultKind::*;
     let mut seen_to = fault.clone();
     match fault.kind {
         _ if mended == SimTime::NEVER => {}
