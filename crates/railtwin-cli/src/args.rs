@@ -10,6 +10,7 @@ use crate::design::DesignArgs;
 use crate::diagnose::DiagnoseArgs;
 use crate::downtime::DowntimeArgs;
 use crate::explain::ExplainArgs;
+use crate::export::ExportArgs;
 use crate::foreseen::Form;
 use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
@@ -87,6 +88,8 @@ pub enum Verb {
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
+    /// Write a fabric in a form that other programs read
+    Export(ExportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
     /// Follow a folder that a cluster writes to, and keep incidents: opened, updated, closed, each told once
@@ -99,7 +102,7 @@ pub enum Verb {
     Calibrate(CalibrateArgs),
     /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip
     Tune(TuneArgs),
-    /// Say whether what was measured is normal
+    /// Say whether what was measured is normal, and whether cables are as planned
     Check(CheckArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),

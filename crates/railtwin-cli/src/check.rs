@@ -1,7 +1,8 @@
-//! `railtwin check`: whether what was measured is normal.
+//! `railtwin check`: whether what was measured is normal, and what was plugged in as planned.
 use clap::{Args, Subcommand};
 
 use crate::check_bandwidth::{self, BandwidthArgs};
+use crate::check_wiring::{self, WiringArgs};
 use crate::{CliError, Streams};
 
 /// Arguments of `check`.
@@ -17,10 +18,13 @@ pub struct CheckArgs {
 enum What {
     /// Say of nccl-tests logs whether their bandwidths are normal: against line rate, and against each other
     Bandwidth(BandwidthArgs),
+    /// Hold cables as they were seen against a plan: wrong ones, and the least moves that repair them
+    Wiring(WiringArgs),
 }
 
 pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     match &args.what {
         What::Bandwidth(args) => check_bandwidth::run(args, streams),
+        What::Wiring(args) => check_wiring::run(args, streams),
     }
 }

@@ -13,6 +13,7 @@
 pub mod anonymize;
 mod args;
 pub mod asked;
+mod blueprint;
 mod calibrate;
 mod calibrate_plain;
 mod check;
@@ -20,10 +21,18 @@ mod check_bandwidth;
 mod check_bandwidth_answer;
 mod check_bandwidth_json;
 mod check_bandwidth_text;
+mod check_wiring;
+mod check_wiring_json;
+mod check_wiring_names;
+mod check_wiring_observed;
+mod check_wiring_page;
+mod check_wiring_text;
+mod check_wiring_work;
 mod cluster;
 mod compare;
 mod compare_engines;
 mod design;
+mod design_list;
 mod diagnose;
 mod diagnose_live;
 mod diagnose_request;
@@ -42,6 +51,8 @@ mod errors;
 mod excerpt;
 mod explain;
 mod explain_request;
+mod export;
+mod export_cables;
 mod foreseen;
 mod impact;
 mod import;
@@ -189,6 +200,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Impact(args) => impact::run(args, streams),
             Verb::Schedule(args) => schedule::run(args, streams),
             Verb::Import(args) => import::run(args, streams),
+            Verb::Export(args) => export::run(args, streams),
             Verb::Downtime(args) => downtime::run(args, streams),
             Verb::RunPoint(args) => run_point::run(args, streams),
             Verb::Diagnose(args) => diagnose::run(args, streams),
