@@ -28,7 +28,8 @@ pub(crate) fn named(word: &str) -> Result<Named, CliError> {
     }
     let question = Question::read(Path::new(word)).map_err(|error| CliError::of(error, ""))?;
     let mut points = question.points().map_err(|error| CliError::of(error, &question.text))?.into_iter();
-    let first = points.next().ok_or_else(|| CliError::input(format!("{word} has no point"), "write a fabric"))?;
+    let first =
+        points.next().ok_or_else(|| CliError::input(format!("{word} has no point"), "write a fabric"))?;
     if let FabricSpec::Preset(Preset::Cables(spec)) = &first.scenario.fabric {
         let folder = Path::new(word).parent().unwrap_or(Path::new(""));
         return of_list(&folder.join(&spec.file));
@@ -51,7 +52,9 @@ fn fabric_of_preset(name: &str) -> Result<Fabric, CliError> {
     let file = "settings";
     let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
     match settings.fabric(file).map_err(refuse)? {
-        FabricSpec::Preset(preset) => preset.build().map_err(|error| refuse(at_field(&error, "", file, settings.as_str()))),
+        FabricSpec::Preset(preset) => {
+            preset.build().map_err(|error| refuse(at_field(&error, "", file, settings.as_str())))
+        }
         _ => Err(CliError::input(format!("{name} is no preset"), "name a preset")),
     }
 }

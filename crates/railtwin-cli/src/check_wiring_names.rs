@@ -28,8 +28,9 @@ impl Aliases {
     /// Reads a file of names; all right sides are of the list.
     pub(crate) fn read(path: &Path, list: &CableList) -> Result<Self, CliError> {
         let name = path.display().to_string();
-        let bytes = input::read_unpacked(path)
-            .map_err(|error| CliError::input(format!("cannot read {name}: {error}"), "name a file of names"))?;
+        let bytes = input::read_unpacked(path).map_err(|error| {
+            CliError::input(format!("cannot read {name}: {error}"), "name a file of names")
+        })?;
         let text = String::from_utf8_lossy(&bytes);
         let mut aliases = Self::default();
         for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1_u64..) {
@@ -38,7 +39,8 @@ impl Aliases {
                 continue;
             }
             let shown: String = line.chars().take(80).collect();
-            let wrong = |problem: &str| CliError::input(format!("{name}:{number}: {shown:?} {problem}"), ACCEPTED);
+            let wrong =
+                |problem: &str| CliError::input(format!("{name}:{number}: {shown:?} {problem}"), ACCEPTED);
             let (theirs, ours) = line.split_once(',').ok_or_else(|| wrong("is no pair of names"))?;
             let (theirs, ours) = (theirs.trim(), ours.trim());
             if theirs.is_empty() || ours.is_empty() {
@@ -51,7 +53,8 @@ impl Aliases {
             let (device, port) = split(ours).ok_or_else(|| wrong("names no device of the blueprint"))?;
             let row = list.device_named(device).ok_or_else(|| wrong("names no device of the blueprint"))?;
             let port = spelled(list, row, port).ok_or_else(|| wrong("names no port of the device"))?;
-            let (their_device, their_port) = split(theirs).ok_or_else(|| wrong("names a port on one side only"))?;
+            let (their_device, their_port) =
+                split(theirs).ok_or_else(|| wrong("names a port on one side only"))?;
             let key = (their_device.to_owned(), their_port.to_owned());
             aliases.ports.insert(key, (device.to_owned(), port));
         }

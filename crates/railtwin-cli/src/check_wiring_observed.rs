@@ -101,19 +101,22 @@ fn read_file(seen: &mut Seen, name: &str, bytes: &[u8]) -> Result<(), String> {
             let told = parse_lldp(name, bytes, &Hints::default()).map_err(said)?;
             seen.notes.extend(told.notes.iter().map(|note| format!("{name}: {note}")));
             if let Some(first) = told.skipped.first().next() {
-                seen.notes.push(format!("{name}: {} neighbors skipped; first: {first}", told.skipped.count()));
+                seen.notes
+                    .push(format!("{name}: {} neighbors skipped; first: {first}", told.skipped.count()));
             }
             seen.add("LLDP", of(&told.neighbors));
             Ok(())
         }
-        Some(Format::DeviceTable) => match parse_device_table(name, bytes, &Hints::default()).map_err(said)? {
-            DeviceTable::Links(links) => {
-                let infos: Vec<NeighborInfo> = links.iter().filter_map(neighbor_of).collect();
-                seen.add("InfiniBand links", of(&infos));
-                Ok(())
+        Some(Format::DeviceTable) => {
+            match parse_device_table(name, bytes, &Hints::default()).map_err(said)? {
+                DeviceTable::Links(links) => {
+                    let infos: Vec<NeighborInfo> = links.iter().filter_map(neighbor_of).collect();
+                    seen.add("InfiniBand links", of(&infos));
+                    Ok(())
+                }
+                _ => Err(format!("{name}: tells no cable; {ACCEPTED}")),
             }
-            _ => Err(format!("{name}: tells no cable; {ACCEPTED}")),
-        },
+        }
         _ => Err(format!("{name}: tells no cable; {ACCEPTED}")),
     }
 }

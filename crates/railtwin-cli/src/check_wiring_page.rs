@@ -94,10 +94,12 @@ fn write_work(html: &mut String, audit: &Audit<'_>) {
         if at != Some(place) {
             html.push_str(if at.is_some() { "</div>" } else { "" });
             let rack = one.rack.as_ref().map_or(String::new(), |rack| format!("rack {rack}, "));
-            let _ = write!(html, "<div class=\"device\"><h3>{}</h3>", escaped(&format!("{rack}{}", one.device)));
+            let _ =
+                write!(html, "<div class=\"device\"><h3>{}</h3>", escaped(&format!("{rack}{}", one.device)));
             at = Some(place);
         }
-        let look = if one.presumed { " <span class=\"look\">look first: an end was not seen</span>" } else { "" };
+        let look =
+            if one.presumed { " <span class=\"look\">look first: an end was not seen</span>" } else { "" };
         let [repair, step] = one.label;
         let _ = write!(
             html,

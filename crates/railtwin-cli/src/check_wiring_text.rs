@@ -24,7 +24,9 @@ pub(crate) fn shown(blueprint: &str, audit: &Audit<'_>, seen: &Seen) -> String {
             }
         }
         if repair.either_way {
-            text.push_str("   either end of these cables may be moved: both give the plan with as few moves\n");
+            text.push_str(
+                "   either end of these cables may be moved: both give the plan with as few moves\n",
+            );
         }
     }
     let work = work_of(audit);
@@ -70,7 +72,9 @@ fn write_rest(text: &mut String, audit: &Audit<'_>, seen: &Seen) {
         if unseen > LISTED {
             let _ = writeln!(text, "  … {} more; --json has all", unseen - LISTED);
         }
-        text.push_str("  where the files hold all that is plugged in, --complete takes these cables for missing\n");
+        text.push_str(
+            "  where the files hold all that is plugged in, --complete takes these cables for missing\n",
+        );
     }
     for note in &seen.notes {
         let _ = writeln!(text, "note: {}", one_line(note));

@@ -29,7 +29,11 @@ pub(crate) fn work_of(audit: &Audit<'_>) -> Vec<Work> {
                 what: sentence(audit, one),
                 presumed: one.presumed,
             };
-            let key = (work.rack.as_deref().map(natural), natural(&work.device), natural(&audit.port_name(one.from)));
+            let key = (
+                work.rack.as_deref().map(natural),
+                natural(&work.device),
+                natural(&audit.port_name(one.from)),
+            );
             all.push((key, work));
         }
     }
@@ -59,7 +63,11 @@ pub(crate) fn fault_rows(audit: &Audit<'_>, fault: &CableFault) -> (String, Vec<
             };
             ends.map(row).collect()
         }
-        None => vec![format!("planned {} and {}: not there", planned(fault.planned[0]), planned(fault.planned[1]))],
+        None => vec![format!(
+            "planned {} and {}: not there",
+            planned(fault.planned[0]),
+            planned(fault.planned[1])
+        )],
     };
     (kinds.join(", "), rows)
 }
@@ -67,7 +75,8 @@ pub(crate) fn fault_rows(audit: &Audit<'_>, fault: &CableFault) -> (String, Vec<
 /// The answer in one sentence.
 pub(crate) fn answer(audit: &Audit<'_>) -> String {
     let (right, unseen) = (audit.right, audit.not_observed.len());
-    let count = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let count =
+        |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let tail = match unseen {
         0 => format!("{} as planned", count(right, "cable is", "cables are")),
         _ => format!("{} as planned, {unseen} not observed", count(right, "cable is", "cables are")),

@@ -29,7 +29,10 @@ const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 #[derive(Args, Debug)]
 pub struct DesignArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO|LIST", help = format!("A preset ({}), a scenario file (*.toml) or a cable list (*.csv)", Preset::NAMES.join(", ")))]
+    #[arg(
+        value_name = "PRESET|SCENARIO|LIST",
+        help = format!("A preset ({}), a scenario file (*.toml) or a cable list (*.csv)", Preset::NAMES.join(", "))
+    )]
     what: String,
     /// What tier 2 of hpn connects: any-to-any or rail-only
     #[arg(long, value_name = "WHAT")]
@@ -84,7 +87,9 @@ impl DesignArgs {
     /// The options as keys of `[fabric]`, in the order of the options.
     fn settings(&self) -> Result<Vec<(&str, &str)>, CliError> {
         let mut settings = Vec::new();
-        for (key, value) in [("tier2", &self.tier2), ("segments", &self.segments), ("pods", &self.pods), ("rate", &self.rate)] {
+        for (key, value) in
+            [("tier2", &self.tier2), ("segments", &self.segments), ("pods", &self.pods), ("rate", &self.rate)]
+        {
             settings.extend(value.as_deref().map(|value| (key, value)));
         }
         for (key, is_set) in [("dual_tor", self.single_tor), ("planes", self.no_planes)] {
@@ -105,7 +110,10 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
     if !Preset::NAMES.contains(&args.what.as_str()) {
         let names = Preset::NAMES.join(", ");
         let message = format!("there is no preset called {:?}", args.what);
-        return Err(CliError::input(message, format!("presets are {names}; a scenario file ends in .toml, a cable list in .csv")));
+        return Err(CliError::input(
+            message,
+            format!("presets are {names}; a scenario file ends in .toml, a cable list in .csv"),
+        ));
     }
     let mut settings = SettingsText::new(&args.what);
     for (key, value) in args.settings()? {
@@ -151,7 +159,8 @@ fn built_list(path: &Path, design: &CableDesign) -> Result<(ListedFabric, Named)
         let file = path.display();
         match &error {
             FabricError::OutOfRange { field, value, accepted } => {
-                let accepted = accepted.replace("write rate = \"400 Gbps\" in [fabric]", "write --rate \"400 Gbps\"");
+                let accepted =
+                    accepted.replace("write rate = \"400 Gbps\" in [fabric]", "write --rate \"400 Gbps\"");
                 CliError::input(format!("{file}: {field} {value} is not known or cannot be"), accepted)
             }
             other => CliError::refused(&format!("{file}: {other}")),
@@ -159,7 +168,6 @@ fn built_list(path: &Path, design: &CableDesign) -> Result<(ListedFabric, Named)
     })?;
     Ok((built, named))
 }
-
 
 fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, CliError> {
     let file = args.what.as_str();
@@ -196,7 +204,11 @@ fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, 
             let (built, named) = built_list(&folder.join(&spec.file), &spec.design())?;
             let refused = |error: FabricError| refuse(at_field(&error, "fabric.", file, &text));
             let report = DesignReport::of(&outside.beside(built.fabric).map_err(refused)?);
-            designs.push(Design { label, report, roles: Some(Roles::of(&named, built.aliases, built.notes)) });
+            designs.push(Design {
+                label,
+                report,
+                roles: Some(Roles::of(&named, built.aliases, built.notes)),
+            });
             continue;
         }
         let built = || with_outside(&preset, &outside, file, &text).map_err(refuse);

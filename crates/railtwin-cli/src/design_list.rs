@@ -50,7 +50,8 @@ impl Roles {
                     continue;
                 }
                 kind.pods.extend(Some(place.pod).filter(|&pod| pod != NONE));
-                kind.segments.extend(Some((place.pod, place.segment)).filter(|&(_, segment)| segment != NONE));
+                kind.segments
+                    .extend(Some((place.pod, place.segment)).filter(|&(_, segment)| segment != NONE));
                 kind.rails.extend(Some(place.rail).filter(|&rail| rail != NONE));
                 kind.planes.extend(Some(place.plane).filter(|&plane| plane != NONE));
             }
@@ -80,7 +81,9 @@ impl Roles {
         let mut text = format!("\n{}", table.text());
         if let Some((theirs, ours)) = self.aliases.first() {
             let more = self.aliases.len() - 1;
-            text.push_str(&format!("names: {theirs} is {ours} in the fabric, and {more} more; --json has all\n"));
+            text.push_str(&format!(
+                "names: {theirs} is {ours} in the fabric, and {more} more; --json has all\n"
+            ));
         }
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));

@@ -34,5 +34,6 @@ mod two_runs;
 mod unended;
 mod watch;
 mod weeks;
+mod wiring;
 mod worker;
 mod wrong_scenarios;

@@ -206,7 +206,8 @@ fn random_swaps_of_the_default_pod_are_all_found_and_none_invented() {
         let (cables, wrong) = exchanged(blueprint.list(), pairs, seed);
         let sightings = told(blueprint.list(), &cables);
         let audit = blueprint.audit(&sightings, false);
-        let seen: BTreeSet<[u32; 2]> = audit.faults.iter().filter_map(|fault| fault.seen).map(sorted).collect();
+        let seen: BTreeSet<[u32; 2]> =
+            audit.faults.iter().filter_map(|fault| fault.seen).map(sorted).collect();
         assert_eq!(seen, wrong.iter().copied().map(sorted).collect(), "{pairs} pairs");
         assert_eq!((audit.moves(), audit.repairs.len()), (2 * pairs, pairs));
         assert!(audit.faults.iter().all(|fault| fault.kinds[0] == WiringFault::Swapped));
@@ -227,8 +228,13 @@ fn ports_that_nobody_saw_are_not_observed_and_one_end_is_enough() {
     let audit = blueprint.audit(&one_end, false);
     assert_eq!((audit.faults.len(), audit.moves()), (wrong.len(), wrong.len()));
     // Nothing but right cables, and of them a few.
-    let rights: Vec<Sighting> =
-        all.chunks(2).zip(&cables).filter(|(_, cable)| !wrong.contains(*cable)).flat_map(|(pair, _)| pair.to_vec()).take(20).collect();
+    let rights: Vec<Sighting> = all
+        .chunks(2)
+        .zip(&cables)
+        .filter(|(_, cable)| !wrong.contains(*cable))
+        .flat_map(|(pair, _)| pair.to_vec())
+        .take(20)
+        .collect();
     let audit = blueprint.audit(&rights, false);
     assert!(audit.is_well(), "{:?}", audit.faults);
     assert_eq!((audit.right, audit.not_observed.len()), (10, cables.len() - 10));
@@ -245,8 +251,12 @@ fn half_of_a_swap_that_was_seen_tells_the_other_half() {
     let (cables, wrong) = exchanged(blueprint.list(), 1, 3);
     let all = told(blueprint.list(), &cables);
     let first = wrong.first().expect("a pair");
-    let half: Vec<Sighting> =
-        all.chunks(2).zip(&cables).filter(|(_, cable)| *cable == first).flat_map(|(pair, _)| pair.to_vec()).collect();
+    let half: Vec<Sighting> = all
+        .chunks(2)
+        .zip(&cables)
+        .filter(|(_, cable)| *cable == first)
+        .flat_map(|(pair, _)| pair.to_vec())
+        .collect();
     let audit = blueprint.audit(&half, false);
     assert_eq!((audit.faults.len(), audit.moves()), (1, 2));
     assert!(audit.repairs[0].is_exchange && audit.repairs[0].moves.iter().all(|one| one.presumed));

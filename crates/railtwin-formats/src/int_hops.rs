@@ -47,7 +47,8 @@ fn is_row(line: &str) -> bool {
 }
 
 fn columns(header: &csv::StringRecord) -> Option<[usize; 5]> {
-    let plain: Vec<String> = header.iter().map(|name| name.trim().to_ascii_lowercase().replace(' ', "_")).collect();
+    let plain: Vec<String> =
+        header.iter().map(|name| name.trim().to_ascii_lowercase().replace(' ', "_")).collect();
     let mut found = [0; 5];
     for (place, names) in found.iter_mut().zip(COLUMNS) {
         *place = plain.iter().position(|known| names.contains(&known.as_str()))?;
@@ -78,7 +79,8 @@ pub fn parse_int_hops(source_name: &str, bytes: &[u8]) -> Result<Vec<NeighborInf
             if ports(first) == ports(second) {
                 continue;
             }
-            let problem = format!("of probe {} is on line {} already with other ports", first.probe, first.line);
+            let problem =
+                format!("of probe {} is on line {} already with other ports", first.probe, first.line);
             let error = FormatError::new(FORMAT, source_name, problem, "write each hop of a probe once");
             return Err(error.at_line(second.line).field("hop").found(&second.hop.to_string()));
         }
@@ -105,7 +107,8 @@ fn of_csv(source_name: &str, text: &str) -> Result<Vec<IntHop>, FormatError> {
         .from_reader(text.as_bytes());
     let broken = |error: &csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        FormatError::new(FORMAT, source_name, "is not a row of comma-separated values", ACCEPTED).at_line(line)
+        FormatError::new(FORMAT, source_name, "is not a row of comma-separated values", ACCEPTED)
+            .at_line(line)
     };
     let header = reader.headers().map_err(|error| broken(&error))?.clone();
     let places = columns(&header).ok_or_else(|| {
@@ -119,7 +122,9 @@ fn of_csv(source_name: &str, text: &str) -> Result<Vec<IntHop>, FormatError> {
             continue;
         }
         let fields = places.map(|place| record.get(place).unwrap_or("").to_owned());
-        hops.push(hop(source_name, line, fields, |row| format!("column {} ({})", places[row] + 1, COLUMNS[row][0]))?);
+        hops.push(hop(source_name, line, fields, |row| {
+            format!("column {} ({})", places[row] + 1, COLUMNS[row][0])
+        })?);
     }
     Ok(hops)
 }
@@ -128,7 +133,8 @@ fn of_json(source_name: &str, text: &str) -> Result<Vec<IntHop>, FormatError> {
     let mut hops = Vec::new();
     for (line, number) in text.lines().zip(1_u64..).filter(|(line, _)| is_row(line)) {
         let object: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).map_err(|error| {
-            let error = FormatError::new(FORMAT, source_name, format!("is no JSON object ({error})"), ACCEPTED);
+            let error =
+                FormatError::new(FORMAT, source_name, format!("is no JSON object ({error})"), ACCEPTED);
             error.at_line(number).found(line)
         })?;
         let text = |names: &[&str]| {
@@ -154,7 +160,9 @@ fn hop(
     let wrong = |row: usize, found: &str, problem: &str, accepted: &str| {
         FormatError::new(FORMAT, source_name, problem, accepted).at_line(line).field(field(row)).found(found)
     };
-    for (row, accepted) in [(0, "write a name for each probe"), (2, "write the switch, or the host, of the hop")] {
+    for (row, accepted) in
+        [(0, "write a name for each probe"), (2, "write the switch, or the host, of the hop")]
+    {
         if fields[row].is_empty() {
             return Err(wrong(row, "", "is empty", accepted));
         }
@@ -203,7 +211,8 @@ mod tests {
             (",1,leaf-0,1,2\n", "column 1 (probe)"),
             ("p1,1,leaf-0,1,2\np1,1,leaf-1,1,2\n", "p.csv:3: hop: \"1\" of probe p1 is on line 2 already"),
         ] {
-            let error = parse_int_hops("p.csv", format!("{head}{rows}").as_bytes()).expect_err(rows).to_string();
+            let error =
+                parse_int_hops("p.csv", format!("{head}{rows}").as_bytes()).expect_err(rows).to_string();
             assert!(error.contains(wanted), "{error}");
         }
         assert!(parse_int_hops("p.csv", b"a,b\n1,2\n").is_err());

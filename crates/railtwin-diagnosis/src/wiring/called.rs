@@ -24,7 +24,8 @@ pub(super) fn called<'a>(seen: impl Iterator<Item = (&'a str, &'a str)>) -> Call
     let mut called = Called::new();
     for (name, of) in &votes {
         let all: usize = of.values().sum();
-        let Some((device, &most)) = of.iter().max_by_key(|(device, count)| (**count, std::cmp::Reverse(**device)))
+        let Some((device, &most)) =
+            of.iter().max_by_key(|(device, count)| (**count, std::cmp::Reverse(**device)))
         else {
             continue;
         };

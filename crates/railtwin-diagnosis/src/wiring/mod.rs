@@ -21,7 +21,8 @@ use crate::context::Context;
 use crate::detector::Detector;
 
 pub use audit::{
-    Audit, Blueprint, CableFault, CableMove, FarEnd, MoveAction, Repair, Sighting, WiringFault, sightings_of_list,
+    Audit, Blueprint, CableFault, CableMove, FarEnd, MoveAction, Repair, Sighting, WiringFault,
+    sightings_of_list,
 };
 pub use plan::Plan;
 

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 
 use railtwin_units::Rate;
 
+use super::infer::Inference;
+use super::list::{CableList, CableNetwork, DeviceRole};
 use super::names::{NaturalName, natural};
-use super::{CableList, CableNetwork, DeviceRole, Inference};
 use crate::builder::{FabricBuilder, PortRun};
 use crate::clos::{ACCESS_DELAY, LEAF_SPINE_DELAY, SPINE_CORE_DELAY, SWITCH_LATENCY};
 use crate::error::FabricError;
@@ -94,8 +95,7 @@ impl<'a> Layout<'a> {
     fn build(mut self) -> Result<ListedFabric, FabricError> {
         let mut builder = FabricBuilder::new(self.list.title.as_deref().unwrap_or("cables"));
         builder.set_switch_latency(self.list.switch_latency.unwrap_or(SWITCH_LATENCY));
-        let with_gpus =
-            self.sorted(|row| matches!(self.role(row), DeviceRole::Host | DeviceRole::SpareHost));
+        let with_gpus = self.sorted(|row| matches!(self.role(row), DeviceRole::Host | DeviceRole::SpareHost));
         if with_gpus.is_empty() {
             let accepted = "a fabric needs hosts with ports into the backend, such as gpu0 or nic-0:port-0";
             return Err(FabricError::range("hosts with GPUs of the list", 0, accepted));
@@ -105,9 +105,7 @@ impl<'a> Layout<'a> {
             self.add_host(&mut builder, host, model);
         }
         let services = |layout: &Self, network| {
-            let of = |role| {
-                layout.sorted(|row| layout.role(row) == role && layout.network(row) == network)
-            };
+            let of = |role| layout.sorted(|row| layout.role(row) == role && layout.network(row) == network);
             [of(DeviceRole::StorageHost), of(DeviceRole::Gateway)].concat()
         };
         for network in [CableNetwork::Backend, CableNetwork::Frontend] {
@@ -272,7 +270,11 @@ impl<'a> Layout<'a> {
             let lower = tiers[0].min(tiers[1]);
             let ports = if tiers[0] <= tiers[1] { [first, second] } else { [second, first] };
             let high = self.list.device_of(if tiers[0] <= tiers[1] { b } else { a });
-            let on = if self.network(high) == CableNetwork::Frontend { Network::Frontend } else { Network::Backend };
+            let on = if self.network(high) == CableNetwork::Frontend {
+                Network::Frontend
+            } else {
+                Network::Backend
+            };
             let delay = cable.delay.unwrap_or(match lower {
                 0 => ACCESS_DELAY,
                 1 => LEAF_SPINE_DELAY,

@@ -5,42 +5,12 @@
 //! hosts are a plane, where hosts reach several; leaves of a segment that serve other NICs of the hosts are rails.
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::list::{CableList, CableNetwork, DeviceRole, ListedPlace, PortSite};
 use super::names::{NaturalName, natural};
 use super::sites::sites;
 use super::structure::roles;
-use super::{CableList, CableNetwork, DeviceRole};
 use crate::error::FabricError;
 use crate::graph::NONE;
-
-/// Place of a device; [`NONE`] in a field that does not apply.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ListedPlace {
-    /// Its role.
-    pub role: DeviceRole,
-    /// Its network; of a host the first that it is on.
-    pub network: CableNetwork,
-    /// Pod.
-    pub pod: u32,
-    /// Segment in the pod, of hosts and leaves.
-    pub segment: u32,
-    /// Rail, of leaves that do not serve all.
-    pub rail: u32,
-    /// Plane, of switches where there are several.
-    pub plane: u32,
-    /// Index among its like.
-    pub index: u32,
-}
-
-/// Site of a port of a host: network, NIC in that network, port of the NIC. Of a switch only the network counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PortSite {
-    /// Its network.
-    pub network: CableNetwork,
-    /// NIC among those of the host in this network.
-    pub nic: u32,
-    /// Port of the NIC.
-    pub port: u32,
-}
 
 /// Places of all devices and sites of all ports of a list, by row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -139,7 +109,11 @@ impl<'a> Network<'a> {
         }
         let inside = |port: u32| found.sites[port as usize].network == network;
         let tier = |port: u32| found.places[list.device_of(port) as usize].role.tier();
-        let cables = list.cables().iter().map(|cable| cable.ports).filter(|ports| ports.iter().all(|&port| inside(port)));
+        let cables = list
+            .cables()
+            .iter()
+            .map(|cable| cable.ports)
+            .filter(|ports| ports.iter().all(|&port| inside(port)));
         let cables = cables.map(|[a, b]| if tier(a) <= tier(b) { [a, b] } else { [b, a] });
         Self { list, network, tiers, cables: cables.collect() }
     }

@@ -1,5 +1,5 @@
 //! Words and numbers of names, and the guesses that follow from them.
-use super::{CableNetwork, DeviceRole};
+use super::list::{CableNetwork, DeviceRole};
 
 /// A name that sorts naturally: `leaf-2` before `leaf-10`.
 pub type NaturalName = Vec<(String, u64)>;
@@ -79,8 +79,20 @@ const STORES: [&str; 7] = ["storage", "stor", "nfs", "lustre", "weka", "ceph", "
 const GATEWAYS: [&str; 2] = ["gateway", "gw"];
 const SPARES: [&str; 2] = ["spare", "backup"];
 const HOSTS: [&str; 14] = [
-    "host", "server", "node", "compute", "gpu", "dgx", "hgx", "worker", "srv", "xpu", "controller", "login",
-    "gb", "hosts",
+    "host",
+    "server",
+    "node",
+    "compute",
+    "gpu",
+    "dgx",
+    "hgx",
+    "worker",
+    "srv",
+    "xpu",
+    "controller",
+    "login",
+    "gb",
+    "hosts",
 ];
 
 /// The role that words tell: those of a role column, or of a name.

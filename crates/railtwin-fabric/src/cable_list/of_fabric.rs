@@ -1,17 +1,16 @@
 //! The cable list of a fabric: its network by name, each device with its place.
-use super::{CableList, CableNetwork, DeviceRole, Inference, ListedPlace, PortSite};
-use crate::graph::{DeviceKind, Fabric, HostId, NONE, PortRole};
+use super::infer::Inference;
+use super::list::{CableList, CableNetwork, DeviceRole, ListedPlace, PortSite};
+use crate::graph::{DeviceId, DeviceKind, Fabric, HostId, NONE, PortRole};
 
 /// The list of a fabric and the places of its devices. Rows of cables are in the order of the fabric's ids; free ports of
 /// NICs and switches are in it. What is inside hosts is not.
 ///
 /// Hosts are devices, `host-3` with port `nic-1:port-0`, so that names are those of the fabric.
 pub fn list_of(fabric: &Fabric) -> (CableList, Inference) {
-    let mut list = CableList {
-        title: Some(fabric.name().to_owned()),
-        switch_latency: Some(fabric.switch_latency()),
-        ..CableList::default()
-    };
+    let mut list = CableList::default();
+    list.title = Some(fabric.name().to_owned());
+    list.switch_latency = Some(fabric.switch_latency());
     let mut found = Inference { places: Vec::new(), sites: Vec::new() };
     let mut row_of_port = vec![NONE; fabric.port_count()];
     let mut host_row: Option<(HostId, u32)> = None;
@@ -40,30 +39,7 @@ pub fn list_of(fabric: &Fabric) -> (CableList, Inference) {
                     found.sites.push(PortSite { network, nic: index, port: number });
                 }
             }
-            DeviceKind::Switch => {
-                let Some(place) = fabric.place(device) else { continue };
-                let row = list.device(&fabric.device_name(device));
-                let network = if place.tier > 3 { CableNetwork::Frontend } else { CableNetwork::Backend };
-                let role = match (place.tier - 1) % 3 {
-                    0 => DeviceRole::Leaf,
-                    1 => DeviceRole::Spine,
-                    _ => DeviceRole::Core,
-                };
-                let (pod, segment, rail, plane, index) =
-                    (place.pod, place.segment, place.rail, place.plane, place.index);
-                enter(&mut list, &mut found, row, ListedPlace { role, network, pod, segment, rail, plane, index });
-                let mut next = [0_u32; 2];
-                for port in fabric.ports(device) {
-                    let (kind, count) = match fabric.port_role(port) {
-                        PortRole::Up => ("uplink", &mut next[1]),
-                        _ => ("downlink", &mut next[0]),
-                    };
-                    let rate = Some(fabric.port_capacity(port));
-                    row_of_port[port.index()] = list.port(row, &format!("{kind}-{count}"), rate, 0);
-                    *count += 1;
-                    found.sites.push(PortSite { network, nic: 0, port: 0 });
-                }
-            }
+            DeviceKind::Switch => enter_switch(fabric, device, &mut list, &mut found, &mut row_of_port),
             _ => {}
         }
     }
@@ -73,6 +49,37 @@ pub fn list_of(fabric: &Fabric) -> (CableList, Inference) {
         let _ = list.join(ports, Some(fabric.delay(cable.forward())));
     }
     (list, found)
+}
+
+/// Enters a switch with its ports.
+fn enter_switch(
+    fabric: &Fabric,
+    device: DeviceId,
+    list: &mut CableList,
+    found: &mut Inference,
+    row_of_port: &mut [u32],
+) {
+    let Some(place) = fabric.place(device) else { return };
+    let row = list.device(&fabric.device_name(device));
+    let network = if place.tier > 3 { CableNetwork::Frontend } else { CableNetwork::Backend };
+    let role = match (place.tier - 1) % 3 {
+        0 => DeviceRole::Leaf,
+        1 => DeviceRole::Spine,
+        _ => DeviceRole::Core,
+    };
+    let (pod, segment, rail, plane, index) = (place.pod, place.segment, place.rail, place.plane, place.index);
+    enter(list, found, row, ListedPlace { role, network, pod, segment, rail, plane, index });
+    let mut next = [0_u32; 2];
+    for port in fabric.ports(device) {
+        let (kind, count) = match fabric.port_role(port) {
+            PortRole::Up => ("uplink", &mut next[1]),
+            _ => ("downlink", &mut next[0]),
+        };
+        let rate = Some(fabric.port_capacity(port));
+        row_of_port[port.index()] = list.port(row, &format!("{kind}-{count}"), rate, 0);
+        *count += 1;
+        found.sites.push(PortSite { network, nic: 0, port: 0 });
+    }
 }
 
 fn network_of(role: PortRole) -> CableNetwork {

@@ -1,9 +1,8 @@
 //! Networks of ports and switches, and which NIC of a host a port is of.
 use std::collections::BTreeMap;
 
-use super::infer::PortSite;
+use super::list::{CableList, CableNetwork, DeviceRole, PortSite};
 use super::names::{NaturalName, is_adapter, natural, network_of, nic_and_port};
-use super::{CableList, CableNetwork, DeviceRole};
 
 /// Networks of all devices and sites of all ports, of a list with the roles of its devices. A host without ports into
 /// the backend becomes one without GPUs.
@@ -28,7 +27,9 @@ pub(super) fn sites(list: &CableList, roles: &mut [DeviceRole]) -> (Vec<CableNet
         }
     }
     let of_devices = list.devices().iter().enumerate().map(|(row, device)| match roles[row].is_host() {
-        true => device.ports.iter().map(|&port| networks[port as usize]).min().unwrap_or(CableNetwork::Backend),
+        true => {
+            device.ports.iter().map(|&port| networks[port as usize]).min().unwrap_or(CableNetwork::Backend)
+        }
         false => switches[row],
     });
     let of_devices = of_devices.collect();
@@ -89,7 +90,8 @@ fn numbered(list: &CableList, roles: &[DeviceRole], networks: &[CableNetwork]) -
     let mut sites: Vec<PortSite> =
         networks.iter().map(|&network| PortSite { network, nic: 0, port: 0 }).collect();
     for (_, device) in list.devices().iter().enumerate().filter(|(row, _)| roles[*row].is_host()) {
-        let mut nics: BTreeMap<(CableNetwork, NaturalName, &str), Vec<(u32, NaturalName, u32)>> = BTreeMap::new();
+        let mut nics: BTreeMap<(CableNetwork, NaturalName, &str), Vec<(u32, NaturalName, u32)>> =
+            BTreeMap::new();
         for &port in &device.ports {
             let name = &list.ports()[port as usize].name;
             let (nic, number) = nic_and_port(name);

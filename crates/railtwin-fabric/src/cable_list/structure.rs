@@ -5,8 +5,8 @@
 //! any other kind at leaves are hosts.
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::list::{CableList, DeviceRole};
 use super::names::{role_of, stem};
-use super::{CableList, DeviceRole};
 use crate::error::FabricError;
 
 /// Roles of all devices.
@@ -32,7 +32,9 @@ pub(super) fn roles(list: &CableList) -> Result<Vec<DeviceRole>, FabricError> {
     let accepted = "write role_a and role_b: host, leaf, spine, core, or a name with one of these words";
     let found = known.into_iter().zip(list.devices());
     found
-        .map(|(role, device)| role.ok_or_else(|| FabricError::range("role of device", &device.name, accepted)))
+        .map(|(role, device)| {
+            role.ok_or_else(|| FabricError::range("role of device", &device.name, accepted))
+        })
         .collect()
 }
 
@@ -59,7 +61,8 @@ impl Kinds {
 
     /// A kind with members of unknown role, and the role that the roles of its neighbors tell.
     fn next(&self, known: &[Option<DeviceRole>]) -> Option<(usize, DeviceRole)> {
-        let is_open = |kind: &usize| self.members[*kind].iter().any(|&device| known[device as usize].is_none());
+        let is_open =
+            |kind: &usize| self.members[*kind].iter().any(|&device| known[device as usize].is_none());
         let open: Vec<usize> = (0..self.members.len()).filter(is_open).collect();
         let touches = |kind: usize, role: fn(DeviceRole) -> bool| {
             self.neighbors[kind].iter().any(|&device| known[device as usize].is_some_and(role))

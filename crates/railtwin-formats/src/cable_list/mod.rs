@@ -5,12 +5,13 @@
 //! `#` are comments; `# fabric: hpn` and `# switch latency: 700 ns` say what no column does.
 mod write;
 
-use railtwin_fabric::cable_list::{CableList, CableNetwork, DeviceRole, StatedPlace, role_of};
 use railtwin_fabric::NONE;
+use railtwin_fabric::cable_list::{CableList, CableNetwork, DeviceRole, StatedPlace, role_of};
 use railtwin_units::{Rate, SimTime, decimal};
 
 use crate::error::{FormatError, text_of};
 
+use write::PS_PER_METRE;
 pub use write::cable_list_csv;
 
 /// Name of this format in errors.
@@ -18,8 +19,6 @@ const FORMAT: &str = "cable list";
 /// What is accepted.
 const ACCEPTED: &str = "begin with the line device_a,port_a,device_b,port_b,rate or with \
                         a_device,a_interface,a_role,b_device,b_interface,b_role";
-/// Picoseconds that light in fibre takes for a metre: 5 ns.
-const PS_PER_METRE: u64 = 5_000;
 
 /// Names of columns of one end, `?` standing for `a` or `b`.
 const DEVICE: &[&str] = &["device_?", "?_device", "node_?", "?_node", "side_?_device"];
@@ -51,7 +50,9 @@ impl Columns {
             any.iter().find_map(|name| names.iter().position(|known| *known == name.replace('?', side)))
         };
         let both = |any: &[&str]| [find(any, "a"), find(any, "b")];
-        let ([Some(a), Some(b)], [Some(port_a), Some(port_b)]) = (both(DEVICE), both(PORT)) else { return None };
+        let ([Some(a), Some(b)], [Some(port_a), Some(port_b)]) = (both(DEVICE), both(PORT)) else {
+            return None;
+        };
         Some(Self {
             device: [a, b],
             port: [port_a, port_b],
@@ -135,7 +136,8 @@ fn read_comments(source_name: &str, text: &str, list: &mut CableList) -> Result<
             ("fabric", name) if !name.is_empty() => list.title = Some(name.to_owned()),
             ("switch latency", time) => {
                 let wrong = |_| {
-                    let error = FormatError::new(FORMAT, source_name, "is not a time", "write a time such as 700 ns");
+                    let error =
+                        FormatError::new(FORMAT, source_name, "is not a time", "write a time such as 700 ns");
                     error.at_line(number).field("switch latency").found(time)
                 };
                 list.switch_latency = Some(time.parse().map_err(wrong)?);
@@ -170,7 +172,8 @@ impl Row<'_> {
 
     fn read(&self, list: &mut CableList) -> Result<(), FormatError> {
         let rate = self.given(self.columns.rate).map(|(column, text)| self.rate(column, text)).transpose()?;
-        let delay = self.given(self.columns.length).map(|(column, text)| self.delay(column, text)).transpose()?;
+        let delay =
+            self.given(self.columns.length).map(|(column, text)| self.delay(column, text)).transpose()?;
         let mut ends = [None; 2];
         for (side, end) in ends.iter_mut().enumerate() {
             *end = self.end(list, side, rate)?;
@@ -259,7 +262,11 @@ impl Row<'_> {
     }
 
     /// A role, `leaf` or `frontend-leaf`; `switch` is one of no tier.
-    fn role(&self, column: usize, text: &str) -> Result<(Option<DeviceRole>, Option<CableNetwork>), FormatError> {
+    fn role(
+        &self,
+        column: usize,
+        text: &str,
+    ) -> Result<(Option<DeviceRole>, Option<CableNetwork>), FormatError> {
         let plain = text.to_ascii_lowercase().replace('_', "-");
         let network = CableNetwork::ALL.into_iter().find(|network| {
             plain.strip_prefix(network.name()).is_some_and(|rest| rest.starts_with('-'))
@@ -276,7 +283,8 @@ impl Row<'_> {
 
     /// `pod/segment/rail/plane/index`, `-` for what does not apply.
     fn place(&self, column: usize, text: &str) -> Result<StatedPlace, FormatError> {
-        let accepted = "write pod/segment/rail/plane/index, such as 0/3/2/1/5, with - for what does not apply";
+        let accepted =
+            "write pod/segment/rail/plane/index, such as 0/3/2/1/5, with - for what does not apply";
         let numbers: Option<Vec<u32>> = text
             .split('/')
             .map(|part| match part.trim() {

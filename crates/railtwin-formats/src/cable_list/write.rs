@@ -5,7 +5,8 @@ use railtwin_fabric::NONE;
 use railtwin_fabric::cable_list::{CableList, CableNetwork, ListedDevice, StatedPlace};
 use railtwin_units::{Rate, SimTime};
 
-use super::PS_PER_METRE;
+/// Picoseconds that light in fibre takes for a metre: 5 ns.
+pub(super) const PS_PER_METRE: u64 = 5_000;
 
 /// The list as CSV with a header; [`parse_cable_list`](super::parse_cable_list) reads the same list back. Free ports follow
 /// the cables. A device has its place where it is named first. `length` is what light in fibre takes the delay for, 5 ns a

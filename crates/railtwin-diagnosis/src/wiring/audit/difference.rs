@@ -4,7 +4,7 @@
 //! and are not in the plan, so form paths and cycles of ports.
 use railtwin_fabric::NONE;
 
-use super::Blueprint;
+use super::blueprint::Blueprint;
 use super::observe::Observed;
 
 /// A path or a cycle of ports: between neighbors a seen cable and a planned one, by turns.
@@ -30,7 +30,10 @@ impl Shape {
 
     /// Whether a cable that nobody saw is presumed to close the cycle.
     pub(super) fn is_presumed(&self) -> bool {
-        !self.is_cycle && self.planned.len() > self.seen.len() && !self.seen.is_empty() && self.open == [true; 2]
+        !self.is_cycle
+            && self.planned.len() > self.seen.len()
+            && !self.seen.is_empty()
+            && self.open == [true; 2]
     }
 }
 
@@ -65,7 +68,8 @@ impl Difference {
                 right += 1;
                 continue;
             }
-            let is_observed = |port: u32| observed.partner[port as usize] != NONE || observed.is_free[port as usize];
+            let is_observed =
+                |port: u32| observed.partner[port as usize] != NONE || observed.is_free[port as usize];
             if is_observed(a) || is_observed(b) {
                 (absent[a as usize], absent[b as usize]) = (true, true);
             } else {

@@ -8,76 +8,21 @@
 //! A port that nobody saw is not observed: nothing is said of its cable. A cable seen from one end is judged by that end.
 //! Ends that contradict each other are reported and not judged. All steps are linear in the cables, but for looking up
 //! names.
+mod blueprint;
 mod difference;
 mod names;
 mod observe;
 mod repair;
 
 use railtwin_fabric::NONE;
-use railtwin_fabric::cable_list::{CableList, Inference, full_name};
-use railtwin_records::NeighborInfo;
+use railtwin_fabric::cable_list::full_name;
 
+pub use blueprint::{Blueprint, FarEnd, Sighting, sightings_of_list};
 pub use repair::{CableMove, MoveAction, Repair};
 
 use difference::{Difference, Shape};
 use names::Ports;
 use observe::Observed;
-
-/// The far end of a cable, as it was seen from the near end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FarEnd {
-    /// No cable is plugged in.
-    Free,
-    /// A device, and its port where that is known.
-    Device(String, Option<String>),
-}
-
-/// A port with what was seen at the far end of its cable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sighting {
-    /// Device of the port.
-    pub device: String,
-    /// The port.
-    pub port: String,
-    /// The far end.
-    pub far: FarEnd,
-}
-
-impl Sighting {
-    /// What a port reports of its neighbor. Names of ports may have that of their device before them.
-    pub fn of(info: &NeighborInfo) -> Self {
-        let (device, port) = info
-            .port
-            .split_once('/')
-            .or_else(|| info.port.rsplit_once(':'))
-            .unwrap_or((info.port.as_str(), ""));
-        let neighbor = info.neighbor.as_str();
-        let (far, nic) = neighbor.split_once('/').map_or((neighbor, None), |(host, nic)| (host, Some(nic)));
-        let bare = info.neighbor_port.strip_prefix(far).and_then(|rest| rest.strip_prefix(['/', ':']));
-        let far_port = match (bare, nic) {
-            (Some(bare), _) => bare.to_owned(),
-            (None, Some(nic)) => format!("{nic}:{}", info.neighbor_port),
-            (None, None) => info.neighbor_port.clone(),
-        };
-        let far_port = (!far_port.is_empty()).then_some(far_port);
-        let far = FarEnd::Device(far.to_owned(), far_port);
-        Self { device: device.to_owned(), port: port.to_owned(), far }
-    }
-}
-
-/// A cable list as it was seen: both ends of each cable, and its free ports.
-pub fn sightings_of_list(list: &CableList) -> Vec<Sighting> {
-    let name = |port: u32| {
-        let one = &list.ports()[port as usize];
-        (list.devices()[one.device as usize].name.clone(), one.name.clone())
-    };
-    let all = (0..list.ports().len() as u32).map(|row| {
-        let (device, port) = name(row);
-        let far = list.peer(row).map(name).map_or(FarEnd::Free, |(device, port)| FarEnd::Device(device, Some(port)));
-        Sighting { device, port, far }
-    });
-    all.collect()
-}
 
 railtwin_units::choice! {
     /// A way in which a cable is wrong.
@@ -114,29 +59,7 @@ pub struct CableFault {
     pub repair: u32,
 }
 
-/// The blueprint of a network.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Blueprint {
-    list: CableList,
-    found: Inference,
-}
-
 impl Blueprint {
-    /// The blueprint of a cable list with the places of its devices.
-    pub fn new(list: CableList, found: Inference) -> Self {
-        Self { list, found }
-    }
-
-    /// The cables, as a list.
-    pub fn list(&self) -> &CableList {
-        &self.list
-    }
-
-    /// The places of its devices.
-    pub fn found(&self) -> &Inference {
-        &self.found
-    }
-
     /// Holds sightings against the blueprint. With `complete` the sightings are all that is plugged in: a port that none of
     /// them has is free.
     pub fn audit<'a>(&'a self, sightings: &'a [Sighting], complete: bool) -> Audit<'a> {
@@ -245,18 +168,14 @@ impl Audit<'_> {
 }
 
 impl Blueprint {
-    /// The planned far end of a port; none of ports that the blueprint does not have or leaves free.
-    fn planned(&self, port: u32) -> Option<u32> {
-        ((port as usize) < self.list.ports().len()).then(|| self.list.peer(port)).flatten()
-    }
-
     /// Rails, planes and networks that a cable joins and should not: the planned far device of its lower end against the
     /// device that it leads to, where both stand in one tier.
     fn crossings(&self, seen: [u32; 2], ports: &Ports<'_>) -> Vec<WiringFault> {
         let place = |port: u32| self.found.places.get(ports.device_of(port) as usize);
         let [Some(a), Some(b)] = seen.map(place) else { return Vec::new() };
         let (low, high) = if a.role.tier() <= b.role.tier() { (seen[0], b) } else { (seen[1], a) };
-        let planned = self.planned(low).and_then(|far| self.found.places.get(self.list.device_of(far) as usize));
+        let planned =
+            self.planned(low).and_then(|far| self.found.places.get(self.list.device_of(far) as usize));
         let Some(planned) = planned.filter(|planned| planned.role.tier() == high.role.tier()) else {
             return Vec::new();
         };

@@ -5,7 +5,7 @@ use railtwin_fabric::NONE;
 use railtwin_fabric::cable_list::CableList;
 
 use super::super::called::{Called, called};
-use super::{Blueprint, FarEnd, Sighting};
+use super::blueprint::{Blueprint, FarEnd, Sighting};
 
 /// Names that a note lists.
 const LISTED: usize = 8;
@@ -67,7 +67,9 @@ impl<'a> Ports<'a> {
         let known = self.list.devices();
         match known.get(device as usize) {
             Some(device) => &device.name,
-            None => self.devices.get((device as usize).saturating_sub(known.len())).map_or("?", String::as_str),
+            None => {
+                self.devices.get((device as usize).saturating_sub(known.len())).map_or("?", String::as_str)
+            }
         }
     }
 
@@ -188,9 +190,7 @@ impl<'a> Names<'a> {
             }
         }
         // A device that goes by its own name has no other.
-        let open = |name: &str| {
-            list.device_named(name).is_some_and(|row| !self.is_seen[row as usize])
-        };
+        let open = |name: &str| list.device_named(name).is_some_and(|row| !self.is_seen[row as usize]);
         self.called = called(seen.iter().copied());
         self.called.retain(|_, (device, ..)| open(device));
         let rows: Vec<(&str, u32)> = seen

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_fabric::NONE;
 
-use super::Blueprint;
+use super::blueprint::Blueprint;
 use super::names::{End, Ports};
 
 /// What a port itself reports of its far end.
@@ -55,7 +55,8 @@ impl Observed {
         observed.join_nameless(ports, &own, &refused);
         if complete {
             for port in 0..blueprint.list.ports().len() {
-                observed.is_free[port] |= observed.partner[port] == NONE && own[port] == Own::Unseen && !refused[port];
+                observed.is_free[port] |=
+                    observed.partner[port] == NONE && own[port] == Own::Unseen && !refused[port];
             }
         }
         observed
@@ -94,12 +95,14 @@ impl Observed {
             if self.partner[end as usize] != NONE {
                 refused[port as usize] = true;
                 let both = vec![port, end, self.partner[end as usize]];
-                self.contradictions.push((both, "the first says that it leads to the second, which the third holds"));
+                self.contradictions
+                    .push((both, "the first says that it leads to the second, which the third holds"));
             } else if agrees {
                 claims.entry(end).or_default().push(port);
             } else {
                 (refused[port as usize], refused[end as usize]) = (true, true);
-                self.contradictions.push((vec![port, end], "the first says that it leads to the second, which denies it"));
+                self.contradictions
+                    .push((vec![port, end], "the first says that it leads to the second, which denies it"));
             }
         }
         for (end, of) in claims {
@@ -184,7 +187,9 @@ impl Observed {
 
     /// Takes `port` to be in the planned port of `other`. Returns whether that was free to take.
     fn assume(&mut self, blueprint: &Blueprint, port: u32, other: u32) -> bool {
-        let Some(end) = blueprint.planned(other).filter(|&end| self.partner[end as usize] == NONE) else { return false };
+        let Some(end) = blueprint.planned(other).filter(|&end| self.partner[end as usize] == NONE) else {
+            return false;
+        };
         self.join(port, end);
         (self.assumed[port as usize], self.assumed[end as usize]) = (true, true);
         true

@@ -27,7 +27,7 @@
 //! fewer devices; [`Repair::either_way`] says that there is another.
 use std::collections::BTreeSet;
 
-use super::Blueprint;
+use super::blueprint::Blueprint;
 use super::difference::Shape;
 use super::names::Ports;
 
@@ -156,7 +156,9 @@ impl Maker<'_> {
             // Seen cable `n` keeps its first end, at which planned cable `n - 1` ends.
             planned.rotate_right(1);
             let pairs = seen.iter().zip(&planned);
-            return pairs.map(|(seen, planned)| self.made(MoveAction::Move, seen[0], seen[1], planned[0])).collect();
+            return pairs
+                .map(|(seen, planned)| self.made(MoveAction::Move, seen[0], seen[1], planned[0]))
+                .collect();
         }
         let pairs = seen.iter().zip(&planned);
         pairs.map(|(seen, planned)| self.made(MoveAction::Move, seen[1], seen[0], planned[1])).collect()
