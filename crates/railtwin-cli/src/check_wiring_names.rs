@@ -106,10 +106,12 @@ fn spelled(list: &CableList, device: u32, port: &str) -> Option<String> {
     }
     let (nic, number) = port.rsplit_once([':', '/']).unwrap_or((port, ""));
     let adapter = nic.strip_prefix("mlx5_").and_then(|number| number.parse::<u32>().ok());
-    match (adapter, number.parse::<u32>()) {
+    let found = match (adapter, number.parse::<u32>()) {
         (Some(adapter), Ok(number)) => known(format!("nic-{adapter}:port-{}", number.saturating_sub(1))),
         (Some(adapter), Err(_)) => known(format!("nic-{adapter}:port-0")),
         (None, Ok(number)) => known(format!("{nic}:port-{number}")),
         (None, Err(_)) => known(format!("{port}:port-0")),
-    }
+    };
+    // The only port of an adapter may go by the adapter's name.
+    found.or_else(|| adapter.and_then(|_| known(nic.to_owned())))
 }

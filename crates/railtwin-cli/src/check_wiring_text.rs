@@ -16,9 +16,13 @@ pub(crate) fn shown(blueprint: &str, audit: &Audit<'_>, seen: &Seen) -> String {
     // Writing to a string does not fail.
     for (number, repair) in (1_usize..).zip(&audit.repairs) {
         let of = audit.faults.iter().filter(|fault| fault.repair as usize + 1 == number);
+        let mut above = None;
         for fault in of {
             let (kinds, rows) = fault_rows(audit, fault);
-            let _ = writeln!(text, "\n{number}. {kinds}");
+            if above.as_ref() != Some(&kinds) {
+                let _ = writeln!(text, "\n{number}. {kinds}");
+            }
+            above = Some(kinds);
             for row in rows {
                 let _ = writeln!(text, "   {}", one_line(&row));
             }

@@ -177,7 +177,7 @@ fn hops_of_probes_find_all_swapped_cables_and_no_other() {
     let pod = Hpn { segments: Some(2), hosts: Some(4), spines: 4, ..Hpn::default() };
     let scenario = folder.path().join("pod.toml");
     let text = "schema = 1\nname = \"pod\"\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\nspines = 4\n[[job]]\nhosts = 2\n\
-                collective = \"all-reduce\"\nbytes = \"1 MB\"\n";
+                collective = { kind = \"all-reduce\", bytes = \"1 MB\" }\n";
     fs::write(&scenario, text).unwrap();
     let (list, found) = list_of(&pod.build().unwrap());
     let all = planned(&list);
@@ -323,13 +323,7 @@ fn lldp_of_hosts_and_infiniband_are_held_against_a_plan() {
     let text = switch("leaf-1", &(row(5, "host-1", "mlx5_0") + &row(6, "host-2", "mlx5_0")))
         + &switch("leaf-2", &(row(6, "host-1", "mlx5_1") + &row(5, "host-2", "mlx5_1")));
     fs::write(&ib, text).unwrap();
-    // The plan names an adapter, InfiniBand a port of it.
-    let aliases = folder.path().join("ports.csv");
-    let rows: Vec<String> = (1..3)
-        .flat_map(|host| (0..2).map(move |nic| format!("host-{host}/mlx5_{nic}/1,host-{host}/mlx5_{nic}")))
-        .collect();
-    fs::write(&aliases, rows.join("\n")).unwrap();
-    let (status, answer) = data(&[&shown(&plan), &shown(&ib), "--names", &shown(&aliases)]);
+    let (status, answer) = data(&[&shown(&plan), &shown(&ib)]);
     assert_eq!((status, kinds(&answer)), (1, vec![vec!["swapped"]; 2]), "{answer:#}");
     assert_eq!((&answer["right"], &answer["moves"]), (&json!(2), &json!(2)));
 }
@@ -352,7 +346,7 @@ fn a_preset_comes_back_from_its_list_and_a_list_is_a_fabric() {
     assert_eq!(read, preset);
     let scenario = folder.path().join("list.toml");
     let text = "schema = 1\nname = \"list\"\n[fabric]\npreset = \"cables\"\nfile = \"ai-zone.csv\"\nhost = { model = \"grand-teton\" }\n\
-                [[job]]\nhosts = 2\ncollective = \"all-reduce\"\nbytes = \"1 MB\"\n";
+                [[job]]\nhosts = 2\ncollective = { kind = \"all-reduce\", bytes = \"1 MB\" }\n";
     fs::write(&scenario, text).unwrap();
     let designed = railtwin(&["design", &shown(&scenario), "--json"]).json();
     assert_eq!(designed["gpus_active"], preset["gpus_active"]);
