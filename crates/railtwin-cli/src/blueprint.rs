@@ -9,7 +9,6 @@ use railtwin_scenario::{FabricSpec, Preset, SettingsText};
 use railtwin_store::input;
 
 use crate::CliError;
-use crate::design::at_field;
 
 /// The network that a word names, as a list.
 pub(crate) struct Named {
@@ -53,7 +52,7 @@ fn fabric_of_preset(name: &str) -> Result<Fabric, CliError> {
     let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
     match settings.fabric(file).map_err(refuse)? {
         FabricSpec::Preset(preset) => {
-            preset.build().map_err(|error| refuse(at_field(&error, "", file, settings.as_str())))
+            preset.build().map_err(|error| CliError::refused(&format!("{name}: {error}")))
         }
         _ => Err(CliError::input(format!("{name} is no preset"), "name a preset")),
     }
