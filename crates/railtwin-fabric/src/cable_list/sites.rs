@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use super::list::{CableList, CableNetwork, DeviceRole, PortSite};
 use super::names::{NaturalName, is_adapter, natural, network_of, nic_and_port};
 
+/// Ports of a host by network and NIC: number of the port, its name, its row.
+type PortsOfNics<'a> = BTreeMap<(CableNetwork, NaturalName, &'a str), Vec<(u32, NaturalName, u32)>>;
+
 /// Networks of all devices and sites of all ports, of a list with the roles of its devices. A host without ports into
 /// the backend becomes one without GPUs.
 pub(super) fn sites(list: &CableList, roles: &mut [DeviceRole]) -> (Vec<CableNetwork>, Vec<PortSite>) {
@@ -90,8 +93,7 @@ fn numbered(list: &CableList, roles: &[DeviceRole], networks: &[CableNetwork]) -
     let mut sites: Vec<PortSite> =
         networks.iter().map(|&network| PortSite { network, nic: 0, port: 0 }).collect();
     for (_, device) in list.devices().iter().enumerate().filter(|(row, _)| roles[*row].is_host()) {
-        let mut nics: BTreeMap<(CableNetwork, NaturalName, &str), Vec<(u32, NaturalName, u32)>> =
-            BTreeMap::new();
+        let mut nics: PortsOfNics<'_> = BTreeMap::new();
         for &port in &device.ports {
             let name = &list.ports()[port as usize].name;
             let (nic, number) = nic_and_port(name);
