@@ -91,7 +91,7 @@ pub enum Verb {
     Schedule(ScheduleArgs),
     /// Say what a file of SimAI, Chakra or Lingjun holds, and write a scenario around it
     Import(ImportArgs),
-    /// Write a fabric as configuration of switches and hosts
+    /// Write a fabric for other programs: cable list, configuration of switches and hosts, captures
     Export(ExportArgs),
     /// Say from telemetry, simulated or of a real cluster, which rank, host, NIC, cable or switch is at fault
     Diagnose(DiagnoseArgs),
@@ -105,7 +105,7 @@ pub enum Verb {
     Calibrate(CalibrateArgs),
     /// Search algorithm, protocol, channels and buffer of a collective for a network's round trip
     Tune(TuneArgs),
-    /// Say whether measured bandwidths are normal, or find mistakes in settings of switches and hosts
+    /// Say whether bandwidths are normal, cables as planned, and settings of switches and hosts right
     Check(CheckArgs),
     /// Score the detectors: faults injected by lot into simulated jobs, and what detectors say of them
     Score(ScoreArgs),

@@ -1,8 +1,9 @@
-//! `railtwin check`: whether measurements are normal, and settings right.
+//! `railtwin check`: whether measurements are normal, cables as planned, and settings right.
 use clap::{Args, Subcommand};
 
 use crate::check_bandwidth::{self, BandwidthArgs};
 use crate::check_config::{self, CheckConfigArgs};
+use crate::check_wiring::{self, WiringArgs};
 use crate::{CliError, Streams};
 
 /// Arguments of `check`.
@@ -20,11 +21,14 @@ enum What {
     Bandwidth(BandwidthArgs),
     /// Find mistakes in settings of switches and hosts: LACP, ARP, BGP, hashes, the lossless class
     Config(CheckConfigArgs),
+    /// Hold cables as they were seen against a plan: wrong ones, and the least moves that repair them
+    Wiring(WiringArgs),
 }
 
 pub(crate) fn run(args: &CheckArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     match &args.what {
         What::Bandwidth(args) => check_bandwidth::run(args, streams),
         What::Config(args) => check_config::run(args, streams),
+        What::Wiring(args) => check_wiring::run(args, streams),
     }
 }

@@ -6,12 +6,15 @@ use std::time::Instant;
 use clap::Args;
 use railtwin::Question;
 use railtwin::cost::Cost;
+use railtwin_fabric::cable_list::{CableDesign, ListedFabric};
 use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::{DesignReport, TierReport};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand};
 use serde_json::json;
 
+use crate::blueprint::{Named, of_list};
+use crate::design_list::Roles;
 use crate::foreseen::goes_on;
 use crate::table::{TextTable, grouped};
 use crate::{CliError, Streams};
@@ -26,7 +29,10 @@ const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 #[derive(Args, Debug)]
 pub struct DesignArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}) or a scenario file (*.toml)", Preset::NAMES.join(", ")))]
+    #[arg(
+        value_name = "PRESET|SCENARIO|LIST",
+        help = format!("A preset ({}), a scenario file (*.toml) or a cable list (*.csv)", Preset::NAMES.join(", "))
+    )]
     what: String,
     /// What tier 2 of hpn connects: any-to-any or rail-only
     #[arg(long, value_name = "WHAT")]
@@ -43,6 +49,9 @@ pub struct DesignArgs {
     /// All leaves share the spines (hpn)
     #[arg(long)]
     no_planes: bool,
+    /// Rate of ports of which a cable list says none
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
     /// Sets any key of [fabric], such as spines=30, uplink="800 Gbps", host.nics=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -55,6 +64,8 @@ pub struct DesignArgs {
 struct Design {
     label: Vec<(String, String)>,
     report: DesignReport,
+    /// Roles of a cable list.
+    roles: Option<Roles>,
 }
 
 pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
@@ -63,6 +74,7 @@ pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     }
     let designs = match args.what.ends_with(".toml") {
         true => of_scenario(args, streams.notes)?,
+        false if is_list_named(&args.what) => vec![of_cable_list(args)?],
         false => vec![of_preset(args, streams.notes)?],
     };
     match args.json {
@@ -75,7 +87,9 @@ impl DesignArgs {
     /// The options as keys of `[fabric]`, in the order of the options.
     fn settings(&self) -> Result<Vec<(&str, &str)>, CliError> {
         let mut settings = Vec::new();
-        for (key, value) in [("tier2", &self.tier2), ("segments", &self.segments), ("pods", &self.pods)] {
+        for (key, value) in
+            [("tier2", &self.tier2), ("segments", &self.segments), ("pods", &self.pods), ("rate", &self.rate)]
+        {
             settings.extend(value.as_deref().map(|value| (key, value)));
         }
         for (key, is_set) in [("dual_tor", self.single_tor), ("planes", self.no_planes)] {
@@ -96,7 +110,10 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
     if !Preset::NAMES.contains(&args.what.as_str()) {
         let names = Preset::NAMES.join(", ");
         let message = format!("there is no preset called {:?}", args.what);
-        return Err(CliError::input(message, format!("presets are {names}; a scenario file ends in .toml")));
+        return Err(CliError::input(
+            message,
+            format!("presets are {names}; a scenario file ends in .toml, a cable list in .csv"),
+        ));
     }
     let mut settings = SettingsText::new(&args.what);
     for (key, value) in args.settings()? {
@@ -111,7 +128,45 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
         }
         FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => return Err(no_preset("the fabric")),
     };
-    Ok(Design { label: Vec::new(), report })
+    Ok(Design { label: Vec::new(), report, roles: None })
+}
+
+/// Whether a word is that of a cable list: a file that is no preset.
+fn is_list_named(word: &str) -> bool {
+    !Preset::NAMES.contains(&word) && (word.ends_with(".csv") || Path::new(word).is_file())
+}
+
+/// The fabric of a cable list, with the settings of the preset `cables`.
+fn of_cable_list(args: &DesignArgs) -> Result<Design, CliError> {
+    let mut settings = SettingsText::new("cables");
+    settings.set("file", &toml::Value::String(args.what.clone()).to_string());
+    for (key, value) in args.settings()? {
+        settings.set(key, value);
+    }
+    let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
+    let FabricSpec::Preset(Preset::Cables(spec)) = settings.fabric("settings").map_err(refuse)? else {
+        return Err(no_preset(&args.what));
+    };
+    let (built, named) = built_list(Path::new(&args.what), &spec.design())?;
+    let roles = Roles::of(&named, built.aliases, built.notes);
+    Ok(Design { label: Vec::new(), report: DesignReport::of(&built.fabric), roles: Some(roles) })
+}
+
+/// Reads a cable list and builds its fabric.
+fn built_list(path: &Path, design: &CableDesign) -> Result<(ListedFabric, Named), CliError> {
+    let named = of_list(path)?;
+    let built = named.list.fabric(&named.found, design).map_err(|error| {
+        let file = path.display();
+        match &error {
+            FabricError::OutOfRange { field, value, accepted } => {
+                let accepted =
+                    accepted.replace("write rate = \"400 Gbps\" in [fabric]", "write --rate \"400 Gbps\"");
+                CliError::input(format!("{file}: {field} {value} is not known or cannot be"), accepted)
+            }
+            other => CliError::refused(&format!("{file}: {other}")),
+        }
+    })?;
+    Ok((built, named))
 }
 
 fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, CliError> {
@@ -144,9 +199,21 @@ fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, 
         let FabricSpec::Preset(preset) = fabric else {
             return Err(no_preset(file));
         };
+        if let Preset::Cables(spec) = &preset {
+            let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+            let (built, named) = built_list(&folder.join(&spec.file), &spec.design())?;
+            let refused = |error: FabricError| refuse(at_field(&error, "fabric.", file, &text));
+            let report = DesignReport::of(&outside.beside(built.fabric).map_err(refused)?);
+            designs.push(Design {
+                label,
+                report,
+                roles: Some(Roles::of(&named, built.aliases, built.notes)),
+            });
+            continue;
+        }
         let built = || with_outside(&preset, &outside, file, &text).map_err(refuse);
         let report = counted(&preset, notes, built)?;
-        designs.push(Design { label, report });
+        designs.push(Design { label, report, roles: None });
     }
     Ok(designs)
 }
@@ -218,6 +285,11 @@ fn write_json(designs: &[Design], out: &mut dyn Write) -> Result<(), CliError> {
         designs.iter().map(|design| json!({ "label": label(design), "design": design.report })).collect()
     };
     match designs {
+        [Design { report, roles: Some(roles), .. }] => {
+            let mut value = json!(report);
+            roles.enter(&mut value);
+            serde_json::to_writer_pretty(&mut *out, &value)
+        }
         [design] => serde_json::to_writer_pretty(&mut *out, &design.report),
         _ => serde_json::to_writer_pretty(&mut *out, &several()),
     }
@@ -234,6 +306,9 @@ fn write_text(designs: &[Design], out: &mut dyn Write) -> Result<(), CliError> {
             writeln!(out, "{path} = {value}")?;
         }
         write!(out, "{}", text_of(&design.report))?;
+        if let Some(roles) = &design.roles {
+            write!(out, "{}", roles.text())?;
+        }
     }
     Ok(())
 }

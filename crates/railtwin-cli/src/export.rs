@@ -1,30 +1,36 @@
-//! `railtwin export`: a fabric in the words of other programs, as a folder of files.
+//! `railtwin export`: a fabric in the words of other programs, as a file or a folder of files.
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use railtwin::cost::Cost;
-use railtwin_formats::switch_config::{ConfigFile, frr, hosts, sonic};
+use railtwin_formats::switch_config::{frr, hosts, sonic};
 use railtwin_scenario::Preset;
 use railtwin_store::write_whole;
 
+use crate::export_cables;
+use crate::export_captures::captures;
 use crate::export_config::{ConfigArgs, core_hash, planned};
 use crate::export_site::site_of;
 use crate::foreseen::goes_on;
+use crate::overwritten::refuse_input;
 use crate::{CliError, Streams};
 
 /// Arguments of `export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}) or a scenario file (*.toml)", Preset::NAMES.join(", ")))]
+    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), a scenario file (*.toml), or a cable list (*.csv)", Preset::NAMES.join(", ")))]
     what: String,
     /// The form to write
     #[arg(long = "to", value_name = "FORM")]
     form: Form,
-    /// The folder to write, which is made
+    /// The folder to write, which is made; of a cable list see --output
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// The file to write, of a cable list; default standard output
+    #[arg(short, long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Sets any key of [fabric] of a preset, such as segments=2
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -46,30 +52,76 @@ pub enum Form {
     Hosts,
     /// The per-port hash of cores as a table
     CoreHash,
+    /// Cable list, CSV: device, port, device, port, rate, length
+    Cables,
+    /// The LLDPDUs and LACPDUs that switches and leaves send, as captures: one for each switch
+    Captures,
 }
 
 pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     if !goes_on(&Cost::least("files of a fabric"), streams)? {
         return Ok(());
     }
+    if args.form == Form::Cables {
+        return cables(args, streams);
+    }
     let folder = args.folder.as_deref().ok_or_else(|| {
         CliError::input("there is no folder to write", "name one behind the fabric, such as out/")
     })?;
     let site = site_of(&args.what, &args.settings)?;
     let config = &args.config;
+    if args.form == Form::Captures {
+        let files = captures(&site);
+        let files: Vec<(&str, &[u8])> =
+            files.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect();
+        return written(folder, &files, args, streams);
+    }
     let files = match args.form {
         Form::Frr => frr::files(&planned(&site, config)?),
         Form::Sonic => sonic::files(&planned(&site, config)?),
         Form::Hosts => hosts::files(&planned(&site, config)?),
-        Form::CoreHash => core_hash(&site, config)?,
+        Form::CoreHash | Form::Cables | Form::Captures => core_hash(&site, config)?,
     };
-    write_all(folder, &files, args.force)?;
+    let files: Vec<(&str, &[u8])> =
+        files.iter().map(|file| (file.path.as_str(), file.text.as_bytes())).collect();
+    written(folder, &files, args, streams)
+}
+
+/// Writes files, and says how many.
+fn written(
+    folder: &Path,
+    files: &[(&str, &[u8])],
+    args: &ExportArgs,
+    streams: &mut Streams<'_>,
+) -> Result<(), CliError> {
+    write_all(folder, files, args.force)?;
     let (count, folder) = (files.len(), folder.display());
     Ok(writeln!(streams.out, "{count} {} in {folder}", if count == 1 { "file" } else { "files" })?)
 }
 
+/// Writes the cable list.
+fn cables(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if !args.settings.is_empty() || args.folder.is_some() {
+        let message = "a cable list is one file, of a fabric as it is written";
+        return Err(CliError::input(message, "leave --set and the folder away, and write --output FILE"));
+    }
+    if let Some(path) = &args.output {
+        refuse_input("--output", path, &[Path::new(&args.what)])?;
+    }
+    let text = export_cables::text(&args.what)?;
+    let Some(path) = &args.output else {
+        write!(streams.out, "{text}")?;
+        return Ok(streams.out.flush()?);
+    };
+    write_whole(path, text.as_bytes()).map_err(|error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        CliError::input(message, "name a file in a folder that is there")
+    })?;
+    Ok(writeln!(streams.notes, "written to {}", path.display())?)
+}
+
 /// Writes files below a folder, all or none where the folder is new.
-fn write_all(folder: &Path, files: &[ConfigFile], force: bool) -> Result<(), CliError> {
+fn write_all(folder: &Path, files: &[(&str, &[u8])], force: bool) -> Result<(), CliError> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
         Err(_) if folder.symlink_metadata().is_ok() => {
@@ -108,19 +160,19 @@ fn write_all(folder: &Path, files: &[ConfigFile], force: bool) -> Result<(), Cli
 
 fn write_below(
     folder: &Path,
-    files: &[ConfigFile],
+    files: &[(&str, &[u8])],
     write: impl Fn(&Path, &[u8]) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
     let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
     let mut made = PathBuf::new();
-    for file in files {
-        let path = folder.join(&file.path);
+    for (name, bytes) in files {
+        let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
         if made != parent {
             fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
             parent.clone_into(&mut made);
         }
-        write(&path, file.text.as_bytes()).map_err(|error| failed(&path, error))?;
+        write(&path, bytes).map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

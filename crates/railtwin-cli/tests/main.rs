@@ -36,5 +36,6 @@ mod unended;
 mod upgrade;
 mod watch;
 mod weeks;
+mod wiring;
 mod worker;
 mod wrong_scenarios;

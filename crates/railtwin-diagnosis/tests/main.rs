@@ -10,3 +10,4 @@ mod slow_operations;
 mod slow_ranks;
 mod what_if;
 mod wiring;
+mod wiring_audit;

@@ -48,11 +48,11 @@ impl From<Option<Rate>> for Chip {
 }
 
 /// 3 m of copper from NIC to leaf at 5 ns/m.
-const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
+pub(crate) const ACCESS_DELAY: SimTime = SimTime::from_ns(15);
 /// 60 m of fibre from leaf to spine at 5 ns/m; HPN section 10 keeps all fibres of a pod under 100 m.
 pub(crate) const LEAF_SPINE_DELAY: SimTime = SimTime::from_ns(300);
 /// 300 m of fibre between buildings at 5 ns/m.
-const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
+pub(crate) const SPINE_CORE_DELAY: SimTime = SimTime::from_ns(1_500);
 /// Port to port latency of a cut-through 51.2T-class chip.
 pub(crate) const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
 

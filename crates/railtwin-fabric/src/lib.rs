@@ -11,6 +11,7 @@
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: known designs, one file each.
 //! * [`frontend`]: the frontend network, and storage hosts on it or on the backend.
 //! * [`reach`]: which NICs the switches join; [`connectivity`]: what of it outlives a switch.
+//! * [`cable_list`]: the neutral form, by name: what it tells of roles, and the way to a fabric and back.
 //! * [`design`]: counts, oversubscription, blast radius, computed from the built graph.
 //!
 //! ```
@@ -20,6 +21,7 @@
 //! ```
 mod bounds;
 pub mod builder;
+pub mod cable_list;
 pub mod clos;
 pub mod connectivity;
 pub mod design;

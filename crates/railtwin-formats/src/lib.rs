@@ -9,6 +9,8 @@
 //! | htsim connection matrix (`.cm`) | [`HtsimConnections::parse`], [`HtsimConnections::plan`] | |
 //! | htsim topology (`.topo`) | [`HtsimTopology::parse`], [`HtsimTopology::spec`] | |
 //! | LACP and LLDP frames, captures | [`frames`] | [`frames`] |
+//! | hops of probes with in-band telemetry (CSV, JSON lines) | [`parse_int_hops`] | |
+//! | cable lists (CSV) | [`parse_cable_list`] | [`cable_list_csv`] |
 //! | lists of jobs: CSV, openb pods, Slurm `sacct` | [`job_list`] | [`job_list_csv`] |
 //!
 //! Configuration of switches and hosts, written of a fabric, read back and judged, is in [`switch_config`].
@@ -44,6 +46,7 @@
 //! # Ok::<(), railtwin_formats::FormatError>(())
 //! ```
 
+mod cable_list;
 mod chakra;
 mod chakra_convert;
 mod chakra_groups;
@@ -58,6 +61,7 @@ pub mod frames;
 mod htsim_connections;
 mod htsim_lines;
 mod htsim_topology;
+mod int_hops;
 mod job_list;
 mod lingjun;
 mod lingjun_fabric;
@@ -71,6 +75,7 @@ mod simai_write;
 pub mod switch_config;
 pub mod telemetry;
 
+pub use cable_list::{cable_list_csv, is_cable_list, parse_cable_list};
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;
 pub use chakra_plan::plan_of_chakra;
@@ -78,6 +83,7 @@ pub use chakra_wire::CHAKRA_BYTES_MAX;
 pub use error::{FormatError, Place, Refusal};
 pub use htsim_connections::{HtsimConnection, HtsimConnections};
 pub use htsim_topology::{HtsimTier, HtsimTopology};
+pub use int_hops::{is_int_hops, parse_int_hops};
 pub use job_list::{JobList, JobListFormat, job_list, job_list_csv};
 pub use lingjun::{LingjunHost, LingjunLeaf, LingjunSpineGroup, LingjunTopology};
 pub use lingjun_fabric::LingjunDesign;

@@ -85,7 +85,8 @@ fn lldpdus_of_real_switches_say_what_tcpdump_says() {
             |line: &str| line.trim().strip_prefix(start)?.split_once(": ").map(|(_, text)| text.to_owned());
         told.lines().filter_map(of).collect()
     };
-    let of = |text: &dyn Fn(&LldpFrame) -> String| all.lldp.iter().map(text).collect::<Vec<_>>();
+    let heard: Vec<LldpFrame> = all.lldp.iter().map(|heard| heard.frame.clone()).collect();
+    let of = |text: &dyn Fn(&LldpFrame) -> String| heard.iter().map(text).collect::<Vec<_>>();
     assert_eq!(of(&|frame| frame.system_name().unwrap()), after("System Name TLV"));
     assert_eq!(of(&|frame| frame.port_description().unwrap()), after("Port Description TLV"));
     assert_eq!(of(&|frame| format!("TTL {}s", frame.life_s)), after("Time to Live TLV"));
@@ -93,7 +94,7 @@ fn lldpdus_of_real_switches_say_what_tcpdump_says() {
         all.lldp.iter().flat_map(|one| [one.chassis.to_string(), one.port.to_string()]).collect();
     assert_eq!(ids, after("Subtype"));
     let again = frames(&capture).into_iter().filter(|frame| frame[12..14] == [0x88, 0xcc]);
-    for (frame, told) in again.zip(&all.lldp) {
+    for (frame, told) in again.zip(&heard) {
         let written = encode_lldp(told);
         assert_eq!(written, frame[..written.len()]);
         assert!(frame[written.len()..].iter().all(|&byte| byte == 0), "padding alone follows");
@@ -114,6 +115,36 @@ fn errors_name_the_byte_and_what_is_accepted() {
     assert!(told(&other).contains("type 1 and length 21 stand where 1 and 20 have to"), "{}", told(&other));
     let refused = captured("notes.txt", b"no capture at all, but long enough for a header").unwrap_err();
     assert!(refused.to_string().contains("give a capture of Ethernet frames"), "{refused}");
+}
+
+/// A capture of several ports, written and read back.
+#[test]
+fn a_capture_of_ports_tells_who_heard_what() {
+    let id =
+        |text: &str, is_port| LldpId { subtype: if is_port { 5 } else { 7 }, bytes: text.into(), is_port };
+    let frame = |port: &str| LldpFrame {
+        source: Mac::SET,
+        chassis: id("spine-0", false),
+        port: id(port, true),
+        life_s: 120,
+        others: vec![LldpTlv { kind: 5, value: b"spine-0".to_vec() }],
+    };
+    let ports = ["downlink-3", "downlink-4"].map(frame);
+    let heard: Vec<(String, Vec<Vec<u8>>)> = ports
+        .iter()
+        .enumerate()
+        .map(|(row, frame)| {
+            let lacp = encode_lacp(Mac::SET, &Lacpdu::default());
+            (format!("uplink-{row}"), vec![encode_lldp(frame), lacp])
+        })
+        .collect();
+    let bytes = encode_capture(&heard);
+    assert!(is_capture(&bytes) && !is_capture(b"device_a,port_a"));
+    let all = captured("leaf-0.pcapng", &bytes).unwrap();
+    assert_eq!((all.lacp.len(), all.lldp.len(), all.others), (2, 2, 0));
+    for (row, (told, frame)) in all.lldp.iter().zip(&ports).enumerate() {
+        assert_eq!((told.interface.as_deref(), &told.frame), (Some(format!("uplink-{row}").as_str()), frame));
+    }
 }
 
 fn info() -> impl Strategy<Value = PortInfo> {

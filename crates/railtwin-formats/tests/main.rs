@@ -1,5 +1,6 @@
 //! All tests of `railtwin-formats` beside its unit tests: one program, built and linked once.
 
+mod cable_list;
 mod chakra;
 mod chakra_plan;
 mod frames;

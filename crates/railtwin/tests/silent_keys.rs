@@ -190,6 +190,9 @@ fn bases() -> Vec<String> {
             "{leaves}[[job]]\nworkload = {{ chakra = \"crates/railtwin-formats/tests/data/chakra_astra_micro/\
              all_reduce_8npus_1MB_all_reduce\" }}\n"
         ),
+        "[fabric]\npreset = \"cables\"\nfile = \"data/ocp_fabrics/opg-64-clos-ro.csv\"\nrate = \"400 Gbps\"\n[[job]]\nhosts = 2\n\
+         collective = { kind = \"all-reduce\", bytes = \"100 kB\" }\n"
+            .to_owned(),
         "[fabric]\nlingjun = \"data/lingjun/topo.csv\"\n[[job]]\nhosts = 2\n\
          collective = { kind = \"all-reduce\", bytes = \"100 kB\" }\n"
             .to_owned(),

@@ -1,9 +1,12 @@
 //! Cables that are not where they should be, by what ports hear of their neighbors (LLDP).
 //!
 //! * [`plan`]: held against a fabric as it was planned;
+//! * [`audit`]: every cable of a network held against its blueprint, and the least work that repairs it;
 //! * [`peers`]: held against hosts that are cabled alike, where there is no plan.
 //!
 //! A port that hears several neighbors stands behind something that passes LLDP on, and tells nothing.
+mod audit;
+mod called;
 mod peers;
 mod plan;
 
@@ -17,6 +20,10 @@ use railtwin_records::{
 use crate::context::Context;
 use crate::detector::Detector;
 
+pub use audit::{
+    Audit, Blueprint, CableFault, CableMove, FarEnd, MoveAction, Repair, Sighting, WiringFault,
+    sightings_of_list,
+};
 pub use plan::Plan;
 
 /// Table that evidence stands in.

@@ -5,6 +5,7 @@ use railtwin_fabric::Fabric;
 use railtwin_records::seen::NeighborSeen;
 use railtwin_records::{Component, Finding, NeighborInfo};
 
+use super::called::{Called, called};
 use super::{Wiring, confidence, finding};
 
 /// Confidence in what a switch that calls itself as the plan does says of a cable.
@@ -43,32 +44,14 @@ impl Plan {
         self.far.contains_key(port)
     }
 
-    /// What switches that call themselves otherwise are in the plan: what most of the cables that lead to one should lead
-    /// to, if that is more than half of two or more and no other's. With how many say so, and how many do not.
-    fn called(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> BTreeMap<String, (String, usize, usize)> {
+    /// Devices of the plan that switches with other names are.
+    fn called(&self, heard: &BTreeMap<&str, &NeighborInfo>) -> Called {
         let devices: BTreeSet<&str> = self.far.values().map(|(device, _)| device.as_str()).collect();
-        let mut votes: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
-        for (port, info) in heard {
-            let Some((device, _)) = self.far.get(*port) else { continue };
-            if !devices.contains(info.neighbor.as_str()) {
-                *votes.entry(&info.neighbor).or_default().entry(device).or_default() += 1;
-            }
-        }
-        let mut called: BTreeMap<String, (String, usize, usize)> = BTreeMap::new();
-        for (name, of) in &votes {
-            let all: usize = of.values().sum();
-            let Some((device, &most)) =
-                of.iter().max_by_key(|(device, count)| (**count, std::cmp::Reverse(**device)))
-            else {
-                continue;
-            };
-            let elsewhere = votes.iter().filter(|(other, _)| *other != name);
-            let is_mine = elsewhere.filter_map(|(_, of)| of.get(device)).all(|&others| others < most);
-            if most >= 2 && 2 * most > all && is_mine {
-                called.insert((*name).to_owned(), ((*device).to_owned(), most, all - most));
-            }
-        }
-        called
+        let planned = heard.iter().filter_map(|(port, info)| {
+            let (device, _) = self.far.get(*port)?;
+            Some((info.neighbor.as_str(), device.as_str()))
+        });
+        called(planned.filter(|(name, _)| !devices.contains(name)))
     }
 
     /// A finding for each cable that leads elsewhere; two whose ends were swapped say so.
@@ -105,7 +88,7 @@ impl Plan {
     fn compare<'a>(
         &'a self,
         heard: &BTreeMap<&'a str, &'a NeighborInfo>,
-        called: &BTreeMap<String, (String, usize, usize)>,
+        called: &Called,
     ) -> HeldAgainst<'a> {
         let is_device = |name: &str| self.far.values().any(|(device, _)| device == name);
         let mut known: BTreeMap<&str, bool> = BTreeMap::new();

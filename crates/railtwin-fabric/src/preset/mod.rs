@@ -1,6 +1,7 @@
 //! The presets: recipes that fill a [`ClosSpec`] with the counts of a known design. Each is the section `[fabric]` of a
 //! scenario with its `preset`.
 mod ai_zone;
+mod cables;
 mod dcn_plus;
 mod fat_tree;
 mod hpn;
@@ -10,6 +11,7 @@ mod rlft;
 use railtwin_units::Rate;
 
 pub use self::ai_zone::AiZone;
+pub use self::cables::Cables;
 pub use self::dcn_plus::DcnPlus;
 pub use self::fat_tree::FatTree;
 pub use self::hpn::{Hpn, Tier2};
@@ -62,6 +64,8 @@ railtwin_units::variants! {
         FatTree(FatTree) = "fat-tree",
         /// Real-life fat-tree.
         Rlft(Rlft) = "rlft",
+        /// A cable list.
+        Cables(Cables) = "cables",
     }
 }
 
@@ -96,4 +100,4 @@ macro_rules! layouts {
     };
 }
 
-layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft);
+layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft, Cables);

@@ -6,6 +6,6 @@ mod capture;
 mod lacp;
 mod lldp;
 
-pub use capture::{Captured, captured};
+pub use capture::{Captured, HeardLldp, captured, encode_capture, is_capture};
 pub use lacp::{decode_lacp, encode_lacp};
 pub use lldp::{LldpFrame, LldpId, LldpTlv, decode_lldp, encode_lldp};

@@ -1,7 +1,9 @@
 //! From `[fabric]` to the graph.
+use railtwin_fabric::cable_list::Inference;
 use railtwin_fabric::clos::ClosSpec;
+use railtwin_fabric::preset::{Cables, Preset};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
-use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology};
+use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology, parse_cable_list};
 
 use crate::resolve::{Reader, Source};
 use crate::{FabricSpec, HtsimSpec, LingjunSpec, Scenario, ScenarioError};
@@ -20,13 +22,14 @@ impl Scenario {
             source.error(place.unwrap_or("fabric"), error.to_string(), None)
         };
         let fabric = match &self.fabric {
+            FabricSpec::Lingjun(_) | FabricSpec::Preset(Preset::Cables(_)) if services > 0 => {
+                let message = "nobody knows which hosts of an imported fabric are for storage";
+                return Err(source.error("storage.on", message, Some("write on = \"frontend\"")));
+            }
+            FabricSpec::Preset(Preset::Cables(spec)) => cables(spec, source, read)?,
             FabricSpec::Preset(preset) => {
                 let spec = preset.layout().spec().map(|spec| ClosSpec { services, ..spec });
                 spec.and_then(|spec| spec.build()).map_err(refuse)?
-            }
-            FabricSpec::Lingjun(_) if services > 0 => {
-                let message = "nobody knows which hosts of an imported fabric are for storage";
-                return Err(source.error("storage.on", message, Some("write on = \"frontend\"")));
             }
             FabricSpec::Lingjun(spec) => lingjun(spec, source, read)?,
             FabricSpec::Htsim(spec) => htsim(spec, services, source, read)?,
@@ -34,6 +37,20 @@ impl Scenario {
         let key = if self.frontend.is_some() { "frontend" } else { "storage" };
         outside.beside(fabric).map_err(|error| source.error(key, error.to_string(), None))
     }
+}
+
+/// Reads and builds the fabric of a cable list.
+fn cables(spec: &Cables, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
+    let path = &spec.file;
+    let refuse = |message: String| source.error("fabric.file", message, None);
+    let bytes = source.read(read, "fabric.file", path)?;
+    let list = parse_cable_list(path, &bytes).map_err(|error| refuse(error.to_string()))?;
+    let found = Inference::of(&list).map_err(|error| refuse(format!("{path}: {error}")))?;
+    let built = list.fabric(&found, &spec.design()).map_err(|error| {
+        let is_host = error.field().is_some_and(|field| field.starts_with("host."));
+        source.error(if is_host { "fabric.host" } else { "fabric.file" }, format!("{path}: {error}"), None)
+    })?;
+    Ok(built.fabric)
 }
 
 /// Reads and builds the fabric of a `topo.csv`.
