@@ -20,7 +20,7 @@ use crate::{CliError, Streams};
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), a scenario file (*.toml), or a cable list (*.csv)", Preset::NAMES.join(", ")))]
+    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), scenario (*.toml) or cable list (*.csv)", Preset::NAMES.join(", ")))]
     what: String,
     /// The form to write
     #[arg(long = "to", value_name = "FORM")]

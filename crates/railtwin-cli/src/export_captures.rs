@@ -7,6 +7,9 @@ use railtwin_routing::protocol::lacp::{Lacpdu, Mac, PortState};
 
 use crate::export_site::Site;
 
+/// Ports of a device, each with the frames that it hears.
+type Ports = Vec<(String, Vec<Vec<u8>>)>;
+
 /// How long an LLDPDU is to be believed, seconds: the usual four intervals of 30 s.
 const LIFE_S: u16 = 120;
 
@@ -14,7 +17,7 @@ const LIFE_S: u16 = 120;
 pub(crate) fn captures(site: &Site) -> Vec<(String, Vec<u8>)> {
     let fabric = &site.fabric;
     let set = site.scenario.as_ref().map_or_else(Default::default, |scenario| scenario.dual_tor);
-    let mut heard: BTreeMap<String, Vec<(String, Vec<Vec<u8>>)>> = BTreeMap::new();
+    let mut heard: BTreeMap<String, Ports> = BTreeMap::new();
     for cable in fabric.cables().filter(|cable| fabric.is_network(cable.forward())) {
         let [one, other] = fabric.cable_ports(cable);
         for (near, far) in [(one, other), (other, one)] {

@@ -1,4 +1,5 @@
 //! `railtwin upgrade`: waves of switches, and sets of leaves that are stacked or not.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and writes files")]
 use std::path::Path;
 
 use railtwin_cli::{Streams, run};

@@ -200,6 +200,7 @@ fn span(seconds: f64) -> String {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads and writes its page")]
 fn failover_lies_in_the_bands_that_were_measured() {
     let mut table = String::new();
     let mut wrong = Vec::new();

@@ -1,4 +1,5 @@
 //! Cable lists: every fabric of ours comes back from its list; maps of others tell their roles; errors name their place.
+#![allow(clippy::disallowed_methods, reason = "a test reads files")]
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -174,8 +175,11 @@ fn shipped(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Counts of roles by network: devices, rails, planes.
-fn roles(name: &str) -> BTreeMap<(CableNetwork, DeviceRole), (usize, usize, usize)> {
+/// By network and role: devices, rails, planes.
+type Roles = BTreeMap<(CableNetwork, DeviceRole), (usize, usize, usize)>;
+
+/// Counts of roles of a shipped map.
+fn roles(name: &str) -> Roles {
     let list = parse_cable_list(name, &shipped(name)).expect(name);
     let found = Inference::of(&list).expect(name);
     let mut counts = BTreeMap::new();
@@ -198,9 +202,7 @@ fn roles(name: &str) -> BTreeMap<(CableNetwork, DeviceRole), (usize, usize, usiz
 fn reference_maps_tell_their_networks_rails_and_planes() {
     use CableNetwork::{Backend, Frontend, OutOfBand};
     use DeviceRole::{Gateway, Host, Leaf, Spine, StorageHost};
-    let of = |rows: &[((CableNetwork, DeviceRole), (usize, usize, usize))]| {
-        rows.iter().copied().collect::<BTreeMap<_, _>>()
-    };
+    let of = |rows: &[<Roles as IntoIterator>::Item]| rows.iter().copied().collect::<Roles>();
     assert_eq!(
         roles("opg-128-clos-ro"),
         of(&[

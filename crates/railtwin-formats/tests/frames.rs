@@ -1,10 +1,13 @@
 //! LACPDUs and LLDPDUs of real switches, held against what tcpdump says of them; and bytes that are damaged.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail, and reads files")]
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use proptest::prelude::*;
-use railtwin_formats::frames::{LldpFrame, LldpId, LldpTlv};
-use railtwin_formats::frames::{captured, decode_lacp, decode_lldp, encode_lacp, encode_lldp};
+use railtwin_formats::frames::{
+    LldpFrame, LldpId, LldpTlv, captured, decode_lacp, decode_lldp, encode_capture, encode_lacp, encode_lldp,
+    is_capture,
+};
 use railtwin_routing::protocol::lacp::{Lacpdu, Mac, PortInfo, PortState};
 
 fn shipped(name: &str) -> Vec<u8> {
@@ -91,7 +94,7 @@ fn lldpdus_of_real_switches_say_what_tcpdump_says() {
     assert_eq!(of(&|frame| frame.port_description().unwrap()), after("Port Description TLV"));
     assert_eq!(of(&|frame| format!("TTL {}s", frame.life_s)), after("Time to Live TLV"));
     let ids: Vec<String> =
-        all.lldp.iter().flat_map(|one| [one.chassis.to_string(), one.port.to_string()]).collect();
+        heard.iter().flat_map(|one| [one.chassis.to_string(), one.port.to_string()]).collect();
     assert_eq!(ids, after("Subtype"));
     let again = frames(&capture).into_iter().filter(|frame| frame[12..14] == [0x88, 0xcc]);
     for (frame, told) in again.zip(&heard) {

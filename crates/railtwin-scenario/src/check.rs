@@ -205,13 +205,10 @@ fn scalar(node: &Node, kind: &Kind, name: &str, axis: bool) -> Result<(), Refuse
             plain(*version == i64::from(SCHEMA), &format!("{version} is not known to this program"))
         }
         (Kind::Text, Value::Text(text)) => plain(!text.is_empty(), "is empty"),
-        (Kind::Like(pattern), Value::Text(text)) => {
-            plain((pattern.is_one)(text), &format!("cannot be {text:?}"))
-        }
+        (Kind::Like(form), Value::Text(text)) => plain((form.is_one)(text), &format!("cannot be {text:?}")),
         (Kind::Name, Value::Text(text)) => {
             let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            let ok = !text.is_empty() && text.chars().all(letters);
-            plain(ok, &format!("cannot be {text:?}"))
+            plain(!text.is_empty() && text.chars().all(letters), &format!("cannot be {text:?}"))
         }
         (Kind::Bool, Value::Bool(_)) => Ok(()),
         (Kind::Whole(least, most), Value::Integer(number)) => {

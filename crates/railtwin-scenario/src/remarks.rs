@@ -11,7 +11,7 @@ impl Scenario {
     /// All remarks on a resolved scenario; `specs` are those of its jobs.
     pub(crate) fn remarks(&self, case: &Case, specs: &[&JobSpec]) -> Vec<String> {
         let mut all = self.idle_keys(false);
-        all.extend(self.remarks_of_set());
+        all.extend(self.dual_tor.mistakes().iter().map(|mistake| format!("dual_tor: {mistake}")));
         all.extend(self.idle_replan());
         all.extend(self.idle_steps());
         all.extend(self.telemetry.iter().flat_map(|telemetry| telemetry.idle_thresholds()));

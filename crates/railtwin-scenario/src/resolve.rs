@@ -200,10 +200,8 @@ impl Scenario {
                 }
             }
         }
-        let (work_of, set) = (&work, &self.dual_tor);
-        let ground =
-            Ground { fabric: &fabric, work: work_of, placements: &placements, specs: &specs, set, source };
-        let troubles = faults::troubles(self, &ground, read)?;
+        let (of_work, set) = ((&work, &placements[..], &specs[..]), &self.dual_tor);
+        let troubles = faults::troubles(self, &Ground::new(&fabric, of_work, set, source), read)?;
         packets.troubles = troubles.packets;
         // Who asks for telemetry has devices tell of themselves, and their counters where those are read.
         packets.records =

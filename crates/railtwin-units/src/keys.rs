@@ -27,7 +27,7 @@ pub enum Kind {
     /// Lower-case letters, digits and `-`.
     Name,
     /// A text like this one: as long and longer numbers, in digits or in pairs of hexadecimal digits, and what joins them.
-    Like(Pattern),
+    Like(TextForm),
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// True or false.
@@ -237,7 +237,7 @@ impl Key {
 
 /// Texts of one form.
 #[derive(Clone, Copy, Debug)]
-pub struct Pattern {
+pub struct TextForm {
     /// What it is, for messages: `a MAC address`.
     pub what: &'static str,
     /// One of them.

@@ -2,7 +2,7 @@
 use std::fmt;
 
 use railtwin_units::SimTime;
-use railtwin_units::keys::{Keyed, Kind, Pattern, whole};
+use railtwin_units::keys::{Keyed, Kind, TextForm, whole};
 use railtwin_units::serde::de::Error as _;
 use railtwin_units::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -209,7 +209,7 @@ impl DualTor {
 macro_rules! keyed_text {
     ($type:ty, $what:literal, $example:literal, $pattern:literal) => {
         impl Keyed for $type {
-            const KIND: Kind = Kind::Like(Pattern {
+            const KIND: Kind = Kind::Like(TextForm {
                 what: $what,
                 example: $example,
                 pattern: $pattern,

@@ -109,13 +109,6 @@ pub const KNOWN: &[Known] = &[
         },
     },
     Known {
-        name: "hop that has run ahead",
-        reason: "a hop, or a queue pair, with room on its path has sent all it had before the fault comes; in flows all of a \
-                 ring and all queue pairs of a connection move at one pace",
-        case: 6982,
-        holds: |facts, job, what| facts.breaks() && facts.waits_less(job, what),
-    },
-    Known {
         name: "packets sent again",
         reason: "after a loss a queue pair sends again all that was under way, which flows do not count",
         case: 6158,

@@ -45,21 +45,21 @@ impl<'a> Ports<'a> {
     }
 
     /// A port that only sightings have.
-    fn new(&self, port: u32) -> Option<&(u32, String)> {
+    fn added(&self, port: u32) -> Option<&(u32, String)> {
         self.ports.get((port as usize).checked_sub(self.list.ports().len())?)
     }
 
     pub(super) fn device_of(&self, port: u32) -> u32 {
         match self.list.ports().get(port as usize) {
             Some(port) => port.device,
-            None => self.new(port).map_or(NONE, |(device, _)| *device),
+            None => self.added(port).map_or(NONE, |(device, _)| *device),
         }
     }
 
     pub(super) fn name_of(&self, port: u32) -> &str {
         match self.list.ports().get(port as usize) {
             Some(port) => &port.name,
-            None => self.new(port).map_or("?", |(_, name)| name),
+            None => self.added(port).map_or("?", |(_, name)| name),
         }
     }
 

@@ -62,10 +62,45 @@ pub(crate) fn faults(
             source: injected.source.clone(),
         });
     }
-    let planes = planes::losses(ground, injected)?;
+    let found = planes_of(ground, injected, &mut truths)?;
+    let planes = planes::losses(fabric, ground.set, &found);
     outages.extend(planes.outages);
-    truths.extend(planes.truths);
     Ok((events_of(&outages, &planes.control), truths))
+}
+
+/// The faults of planes of switches, and what was injected.
+fn planes_of(
+    ground: &Ground<'_>,
+    injected: &[Injected],
+    truths: &mut Vec<Truth>,
+) -> Result<Vec<planes::Plane>, ScenarioError> {
+    use FaultKind::{ControlPlane, DataPlane, Upgrade};
+    let (fabric, source) = (ground.fabric, ground.source);
+    let of_planes = |told: &&Injected| matches!(told.fault.kind, DataPlane | ControlPlane | Upgrade);
+    let mut planes = Vec::new();
+    for told in injected.iter().filter(of_planes) {
+        let fault = &told.fault;
+        let (key, name) = fault.subject.parts();
+        let switch = devices(fabric, &fault.subject).and_then(|devices| {
+            devices.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Switch)
+        });
+        let device = switch.ok_or_else(|| {
+            let hint = example(fabric, key).map(|name| format!("write one that it has, such as {name:?}"));
+            source.error(&told.key(key), format!("the fabric has no switch {name:?}"), hint.as_deref())
+        })?;
+        let (from, until) = (fault.at, fault.until.unwrap_or(SimTime::NEVER));
+        planes.push(planes::Plane { device, kind: fault.kind, from, until });
+        truths.push(Truth {
+            from_ns: ns(from),
+            until_ns: ns(until),
+            kind: fault.kind,
+            component: Component::Switch(fabric.device_name(device)),
+            severity: 0.0,
+            cause: None,
+            source: told.source.clone(),
+        });
+    }
+    Ok(planes)
 }
 
 /// Which links of a cable a fault takes, seen from what it names.

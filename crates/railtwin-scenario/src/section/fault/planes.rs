@@ -5,72 +5,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_engine::fault::LostControl;
 use railtwin_engine::{Outage, Ways};
 use railtwin_fabric::{CableClass, CableId, DeviceId, DeviceKind, Fabric};
-use railtwin_records::Component;
-use railtwin_records::fault::Truth;
+use railtwin_records::FaultKind;
 use railtwin_routing::protocol::set::{DualTor, Remedy, SetKind};
 use railtwin_routing::protocol::stack::{Member, Reason, Service, StackedPair};
 use railtwin_units::SimTime;
-
-use crate::section::fault::cables::{self, example, ns};
-use crate::section::fault::resolve::{Ground, Injected};
-use crate::{FaultKind, Scenario, ScenarioError};
 
 /// What faults of planes do to cables.
 #[derive(Default)]
 pub(crate) struct Planes {
     pub(crate) outages: Vec<Outage>,
     pub(crate) control: Vec<LostControl>,
-    pub(crate) truths: Vec<Truth>,
 }
 
 /// A fault of a plane of a switch.
 #[derive(Clone, Copy, Debug)]
-struct Plane {
-    device: DeviceId,
-    kind: FaultKind,
-    from: SimTime,
-    until: SimTime,
+pub(crate) struct Plane {
+    pub(crate) device: DeviceId,
+    pub(crate) kind: FaultKind,
+    pub(crate) from: SimTime,
+    pub(crate) until: SimTime,
 }
 
-/// What the faults of planes among `injected` do to cables, and what was injected.
-pub(crate) fn losses(ground: &Ground<'_>, injected: &[Injected]) -> Result<Planes, ScenarioError> {
-    use FaultKind::{ControlPlane, DataPlane, Upgrade};
-    let Ground { fabric, set, source, .. } = *ground;
+/// What faults of planes do to cables.
+pub(crate) fn losses(fabric: &Fabric, set: &DualTor, planes: &[Plane]) -> Planes {
     let mut all = Planes::default();
     let mut pairs: BTreeMap<[DeviceId; 2], Vec<Plane>> = BTreeMap::new();
-    let of_planes = |told: &&Injected| matches!(told.fault.kind, DataPlane | ControlPlane | Upgrade);
-    for told in injected.iter().filter(of_planes) {
-        let fault = &told.fault;
-        let (key, name) = fault.subject.parts();
-        let switch = cables::devices(fabric, &fault.subject).and_then(|devices| {
-            devices.into_iter().find(|&device| fabric.kind(device) == DeviceKind::Switch)
-        });
-        let device = switch.ok_or_else(|| {
-            let hint = example(fabric, key).map(|name| format!("write one that it has, such as {name:?}"));
-            source.error(&told.key(key), format!("the fabric has no switch {name:?}"), hint.as_deref())
-        })?;
-        let (from, until) = (fault.at, fault.until.unwrap_or(SimTime::NEVER));
-        let plane = Plane { device, kind: fault.kind, from, until };
+    for &plane in planes {
+        let device = plane.device;
         match (set.kind, partner(fabric, device)) {
             (SetKind::Stacked, Some(other)) => {
                 pairs.entry([device.min(other), device.max(other)]).or_default().push(plane);
             }
             _ => alone(fabric, set, plane, &mut all),
         }
-        all.truths.push(Truth {
-            from_ns: ns(from),
-            until_ns: ns(until),
-            kind: fault.kind,
-            component: Component::Switch(fabric.device_name(device)),
-            severity: 0.0,
-            cause: None,
-            source: told.source.clone(),
-        });
     }
     for (leaves, planes) in pairs {
         stacked(fabric, set, leaves, &planes, &mut all);
     }
-    Ok(all)
+    all
 }
 
 /// The other leaf of a set of two; none of switches that are no leaf, and of leaves that stand alone or with several.
@@ -194,11 +166,4 @@ fn stacked(fabric: &Fabric, set: &DualTor, leaves: [DeviceId; 2], planes: &[Plan
 fn shut_down(fabric: &Fabric, leaf: DeviceId, (from, until): (SimTime, SimTime), all: &mut Planes) {
     let [hosts, _] = cables_of(fabric, leaf);
     all.outages.extend(hosts.into_iter().map(|cable| Outage { cable, from, until, silent: None }));
-}
-
-impl Scenario {
-    /// What a reader should know of the leaves that hosts are bonded to.
-    pub(crate) fn remarks_of_set(&self) -> Vec<String> {
-        self.dual_tor.mistakes().iter().map(|mistake| format!("dual_tor: {mistake}")).collect()
-    }
 }

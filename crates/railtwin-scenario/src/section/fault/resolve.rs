@@ -42,6 +42,17 @@ pub(crate) struct Ground<'a> {
     pub(crate) source: Source<'a>,
 }
 
+impl<'a> Ground<'a> {
+    pub(crate) fn new(
+        fabric: &'a Fabric,
+        (work, placements, specs): (&'a WorkGraph, &'a [Vec<Place>], &'a [&'a JobSpec]),
+        set: &'a DualTor,
+        source: Source<'a>,
+    ) -> Self {
+        Self { fabric, work, placements, specs, set, source }
+    }
+}
+
 /// A fault that is injected, written or drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Injected {

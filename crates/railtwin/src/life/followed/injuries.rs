@@ -149,8 +149,7 @@ fn seen_to(fault: &FaultSpec, mended: SimTime) -> Option<FaultSpec> {
     match fault.kind {
         _ if mended == SimTime::NEVER => {}
         _ if mended <= fault.at => return None,
-        Down | DataPlane | ControlPlane | Slow | Lossy | Latency | PauseStorm | LoseAcknowledgement
-        | SmallBuffer => {
+        kind if !is_of_ranks(kind) && !matches!(kind, Flap | WrongCable | Up | Upgrade) => {
             seen_to.until = Some(fault.until.map_or(mended, |until| until.min(mended)));
         }
         Flap => {
