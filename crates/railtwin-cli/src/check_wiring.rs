@@ -22,7 +22,8 @@ pub struct WiringArgs {
     /// The plan: a preset by name, a scenario file (*.toml) or a cable list (*.csv)
     #[arg(value_name = "BLUEPRINT")]
     blueprint: String,
-    /// Files or folders with neighbors as seen: cable lists, LLDP of lldpd, ibnetdiscover, iblinkinfo, hops of INT probes
+    /// Files or folders with neighbors as seen: cable lists, LLDP of lldpd, captures, ibnetdiscover, iblinkinfo,
+    /// hops of INT probes
     #[arg(value_name = "OBSERVED", required = true)]
     observed: Vec<PathBuf>,
     /// Names of the cluster and those of the blueprint: a line `theirs,ours` for each device or port
@@ -55,6 +56,11 @@ pub(crate) fn run(args: &WiringArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     aliases.rename(blueprint.list(), &mut observed.sightings);
     let audit = blueprint.audit(&observed.sightings, args.complete);
     observed.notes.extend(audit.notes.iter().cloned());
+    if audit.right == 0 && audit.is_well() && audit.contradictions.is_empty() {
+        let message = format!("nothing that was seen is at a port of {}", args.blueprint);
+        let help = "devices and ports need the names of the blueprint: map others with --names";
+        return Err(CliError::input(message, help));
+    }
     match args.json {
         true => writeln!(streams.out, "{:#}", data(&args.blueprint, &audit, &observed))?,
         false => write!(streams.out, "{}", shown(&args.blueprint, &audit, &observed))?,

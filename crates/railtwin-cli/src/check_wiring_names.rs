@@ -47,7 +47,10 @@ impl Aliases {
                 return Err(wrong("has an empty name"));
             }
             if list.device_named(ours).is_some() {
-                aliases.devices.insert(theirs.to_owned(), ours.to_owned());
+                let known = aliases.devices.insert(theirs.to_owned(), ours.to_owned());
+                if known.is_some_and(|known| known != ours) {
+                    return Err(wrong("gives another name to a device that stands above"));
+                }
                 continue;
             }
             let (device, port) = split(ours).ok_or_else(|| wrong("names no device of the blueprint"))?;

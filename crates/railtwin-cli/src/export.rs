@@ -1,4 +1,5 @@
 //! `railtwin export`: a fabric in the words of other programs, as a file or a folder of files.
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::{CliError, Streams};
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), scenario (*.toml) or cable list (*.csv)", Preset::NAMES.join(", ")))]
+    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), scenario (.toml) or cable list (.csv)", Preset::NAMES.join(", ")))]
     what: String,
     /// The form to write
     #[arg(long = "to", value_name = "FORM")]
@@ -95,20 +96,50 @@ fn written(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     write_all(folder, files, args.force)?;
+    let stale = stale(folder, files);
+    if stale > 0 {
+        writeln!(
+            streams.notes,
+            "{stale} of the files that were in {} before are left there",
+            folder.display()
+        )?;
+    }
     let (count, folder) = (files.len(), folder.display());
     Ok(writeln!(streams.out, "{count} {} in {folder}", if count == 1 { "file" } else { "files" })?)
 }
 
+/// Files below a folder that are not of this export.
+fn stale(folder: &Path, files: &[(&str, &[u8])]) -> usize {
+    let written: BTreeSet<PathBuf> = files.iter().map(|(name, _)| folder.join(name)).collect();
+    let mut open = vec![folder.to_path_buf()];
+    let mut count = 0;
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => open.push(path),
+                false => count += usize::from(!written.contains(&path)),
+            }
+        }
+    }
+    count
+}
+
 /// Writes the cable list.
 fn cables(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    if !args.settings.is_empty() || args.folder.is_some() {
-        let message = "a cable list is one file, of a fabric as it is written";
-        return Err(CliError::input(message, "leave --set and the folder away, and write --output FILE"));
+    if args.folder.is_some() {
+        return Err(CliError::input(
+            "a cable list is one file",
+            "write --output FILE in place of the folder",
+        ));
     }
     if let Some(path) = &args.output {
         refuse_input("--output", path, &[Path::new(&args.what)])?;
     }
-    let text = export_cables::text(&args.what)?;
+    let text = match args.settings.is_empty() {
+        true => export_cables::text(&args.what)?,
+        false => export_cables::of_fabric(&site_of(&args.what, &args.settings)?.fabric),
+    };
     let Some(path) = &args.output else {
         write!(streams.out, "{text}")?;
         return Ok(streams.out.flush()?);

@@ -21,6 +21,10 @@ pub(crate) fn site_of(what: &str, settings: &[String]) -> Result<Site, CliError>
     if Preset::NAMES.contains(&what) {
         return of_preset(what, settings);
     }
+    if what.ends_with(".csv") {
+        let help = format!("write a scenario with preset = \"cables\" and file = {what:?} under [fabric]");
+        return Err(CliError::input(format!("{what} is a cable list, and no fabric with hosts"), help));
+    }
     if !what.ends_with(".toml") {
         let message = format!("there is no preset called {what:?}");
         let help = format!("presets are {}; a scenario file ends in .toml", Preset::NAMES.join(", "));

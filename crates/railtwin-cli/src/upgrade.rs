@@ -92,8 +92,17 @@ fn plan_of(args: &UpgradeArgs) -> Result<Plan, CliError> {
     if args.stacked {
         set.kind = SetKind::Stacked;
     }
+    let mut waves = waves(&fabric, args.at_once);
+    if set.kind == SetKind::Stacked && set.version.in_service(set.next_version) {
+        // Leaves forward on while they are upgraded.
+        let of_leaves =
+            |wave: &&mut Wave| fabric.place(wave.switches[0]).is_some_and(|place| place.tier == 1);
+        for wave in waves.iter_mut().filter(of_leaves) {
+            (wave.weaker, wave.cut, wave.apart) = (0, 0, None);
+        }
+    }
     Ok(Plan {
-        waves: waves(&fabric, args.at_once),
+        waves,
         steps: upgrade(set.kind == SetKind::Stacked, set.version, set.next_version),
         rejoin: scenario.reaction.lacp.saturating_add(scenario.reaction.arp),
         fabric,

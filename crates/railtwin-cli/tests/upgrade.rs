@@ -39,6 +39,7 @@ fn leaves_that_know_nothing_of_each_other_are_upgraded_without_a_gap() {
 fn stacked_leaves_have_a_moment_without_both_where_versions_differ_too_much() {
     let (status, small) = json(&["upgrade", "hpn", "--stacked", "--from", "4.1", "--to", "4.2"]);
     assert_eq!((status, small["moments_without_both_leaves"].as_u64()), (0, Some(0)));
+    assert!(small["waves"].as_array().unwrap().iter().all(|wave| wave["nics_weaker"] == 0), "in service");
     let (status, large) = json(&["upgrade", "hpn", "--stacked", "--from", "4.1", "--to", "5.0"]);
     assert_eq!((status, large["moments_without_both_leaves"].as_u64()), (1, Some(1)));
     let (_, out, _) = railtwin(&["upgrade", "hpn", "--stacked", "--from", "4.1", "--to", "5.0"]);

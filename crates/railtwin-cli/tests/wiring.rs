@@ -420,3 +420,67 @@ fn wrong_calls_are_one_error() {
     refused.assert_refused(&["names.csv:2", "names no device of the blueprint"]);
     railtwin(&["design", "cables"]).assert_refused(&["file"]);
 }
+
+/// A blueprint of ours and a list of what was seen, as files of a folder.
+fn seen(name: &str, rows: &str) -> [String; 2] {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let [plan, seen] = ["plan.toml", "seen.csv"].map(|file| folder.join(file));
+    let fabric = "preset = \"hpn\"\nsegments = 2\nhosts = 4\nspines = 4\nspare_hosts = 0\n";
+    fs::write(&plan, format!("schema = 1\nname = \"plan\"\n[fabric]\n{fabric}")).unwrap();
+    fs::write(&seen, rows).unwrap();
+    [plan, seen].map(|path| path.to_str().unwrap().to_owned())
+}
+
+/// What cannot be compared is no proof that all is well, and one cable does not tell who a stranger is.
+#[test]
+fn names_that_the_blueprint_does_not_have_prove_nothing() {
+    let header = "device_a,port_a,device_b,port_b\n";
+    let rows = "LEAF-0,downlink-0,HOST-0,nic-0:port-0\n";
+    let [plan, list] = seen("wiring-foreign", &format!("{header}{rows}"));
+    let refused = railtwin(&["check", "wiring", &plan, &list]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.notes.contains("nothing that was seen is at a port of"), "{}", refused.notes);
+    let [plan, list] = seen("wiring-stranger", &format!("{header}martian,eth0,leaf-0,downlink-0\n"));
+    let stranger = railtwin(&["check", "wiring", &plan, &list]);
+    assert_ne!(stranger.status, 0, "{}", stranger.out);
+    // Names with a slash are names: two hosts of a row are not one.
+    let rows = "row1/node7,eth0,leaf-0,downlink-0\nrow1/node8,eth0,leaf-0,downlink-1\n";
+    let [plan, list] = seen("wiring-slashes", &format!("{header}{rows}"));
+    let slashes = railtwin(&["check", "wiring", &plan, &list]);
+    assert!(!slashes.out.contains("row1 for") && !slashes.notes.contains("row1 for"), "{}", slashes.out);
+}
+
+#[test]
+fn a_quoted_header_is_a_header() {
+    let rows = "\"device_a\",\"port_a\",\"device_b\",\"port_b\"\n\"leaf-0\",\"downlink-0\",\"host-0\",\"nic-0:port-0\"\n";
+    let [plan, list] = seen("wiring-quoted", rows);
+    let well = railtwin(&["check", "wiring", &plan, &list]);
+    assert_eq!(well.status, 0, "{}{}", well.out, well.notes);
+}
+
+/// Captures of what ports hear are written of a fabric, and read back as that fabric.
+#[test]
+fn captures_of_a_fabric_are_that_fabric() {
+    let [plan, _] = seen("wiring-captures", "");
+    let folder = Path::new(&plan).with_file_name("heard");
+    let _ = fs::remove_dir_all(&folder);
+    let folder = folder.to_str().unwrap().to_owned();
+    assert_eq!(railtwin(&["export", &plan, "--to", "captures", &folder]).status, 0);
+    let (status, answer) = data(&[&plan, &folder]);
+    assert_eq!(status, 0, "{answer}");
+    // What a smaller fabric leaves in the folder is told.
+    let again = railtwin(&[
+        "export",
+        "hpn",
+        "--set",
+        "segments=1",
+        "--set",
+        "hosts=1",
+        "--to",
+        "captures",
+        &folder,
+        "--force",
+    ]);
+    assert!(again.status == 0 && again.notes.contains("before are left there"), "{}", again.notes);
+}

@@ -80,7 +80,8 @@ pub fn is_cable_list(bytes: &[u8]) -> bool {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    first.is_some_and(|line| Columns::of(&line.split(',').collect()).is_some())
+    let bare = |line: &str| line.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+    first.is_some_and(|line| Columns::of(&bare(line)).is_some())
 }
 
 /// Reads a cable list; `source_name` appears in errors.
@@ -223,7 +224,8 @@ impl Row<'_> {
             (false, false) => {}
         }
         // `host-3/nic-1` with `port-0` is `nic-1:port-0` of `host-3`.
-        let split = device.split_once('/').filter(|(host, nic)| !host.is_empty() && !nic.is_empty());
+        let is_nic = |nic: &str| nic.starts_with("nic-") || nic.starts_with("frontend-nic-");
+        let split = device.split_once('/').filter(|(host, nic)| !host.is_empty() && is_nic(nic));
         let (row, port) = match split {
             Some((host, nic)) => (list.device(host), format!("{nic}:{port}")),
             None => (list.device(device), port.to_owned()),

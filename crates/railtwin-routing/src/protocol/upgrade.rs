@@ -12,7 +12,7 @@ pub struct Wave {
     pub weaker: usize,
     /// NICs that are left with none.
     pub cut: usize,
-    /// Two NICs that have ports and no way to each other, such as two that are left in different planes.
+    /// Two NICs that have ports and lose their way to each other, such as two that are left in different planes.
     pub apart: Option<[DeviceId; 2]>,
     /// The least share of its cables to switches above that a leaf keeps.
     pub uplinks_left: f64,
@@ -81,7 +81,7 @@ fn leaves(fabric: &Fabric, nic: DeviceId) -> BTreeSet<DeviceId> {
 pub fn judged(fabric: &Fabric, mut switches: Vec<DeviceId>) -> Wave {
     switches.sort_unstable();
     let is_down = |device: DeviceId| switches.binary_search(&device).is_ok();
-    let part = parts(fabric, &is_down);
+    let (before, part) = (parts(fabric, &|_| false), parts(fabric, &is_down));
     let mut wave = Wave {
         switches: Vec::new(),
         weaker: 0,
@@ -89,8 +89,8 @@ pub fn judged(fabric: &Fabric, mut switches: Vec<DeviceId>) -> Wave {
         apart: None,
         uplinks_left: uplinks_left(fabric, &is_down),
     };
-    // NICs in the same parts are as one: a NIC for each set of parts.
-    let mut kinds: BTreeMap<Vec<u32>, DeviceId> = BTreeMap::new();
+    // NICs in the same parts, before the wave and in it, are as one.
+    let mut kinds: BTreeMap<[Vec<u32>; 2], DeviceId> = BTreeMap::new();
     for nic in nics(fabric) {
         let all = leaves(fabric, nic);
         let up: BTreeSet<u32> =
@@ -103,13 +103,17 @@ pub fn judged(fabric: &Fabric, mut switches: Vec<DeviceId>) -> Wave {
             _ => {}
         }
         if !up.is_empty() {
-            kinds.entry(up.into_iter().collect()).or_insert(nic);
+            let whole: BTreeSet<u32> = all.iter().map(|&leaf| before[leaf.index()]).collect();
+            kinds.entry([whole.into_iter().collect(), up.into_iter().collect()]).or_insert(nic);
         }
     }
-    let kinds: Vec<(Vec<u32>, DeviceId)> = kinds.into_iter().collect();
+    let kinds: Vec<([Vec<u32>; 2], DeviceId)> = kinds.into_iter().collect();
     let share = |one: &[u32], other: &[u32]| one.iter().any(|part| other.contains(part));
     wave.apart = kinds.iter().enumerate().find_map(|(row, (one, nic))| {
-        let far = kinds[row + 1..].iter().find(|(other, _)| !share(one, other));
+        // Rails that never meet are not parted by a wave.
+        let far = kinds[row + 1..]
+            .iter()
+            .find(|(other, _)| share(&one[0], &other[0]) && !share(&one[1], &other[1]));
         far.map(|(_, other)| [*nic, *other])
     });
     wave.switches = switches;
@@ -188,6 +192,12 @@ mod tests {
         let wave = judged(&fabric, vec![one[0], other[1]]);
         assert!(wave.cut == 0 && wave.apart.is_some(), "{wave:?}");
         assert!(judged(&fabric, vec![one[0], other[0]]).is_reachable());
+    }
+
+    #[test]
+    fn rails_that_never_meet_are_not_parted() {
+        let rails = Hpn { tier2: railtwin_fabric::preset::Tier2::RailOnly, ..hpn() }.build().unwrap();
+        assert!(waves(&rails, 0.25).iter().all(Wave::is_reachable));
     }
 
     #[test]

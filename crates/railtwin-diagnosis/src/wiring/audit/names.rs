@@ -179,16 +179,19 @@ impl<'a> Names<'a> {
             let far = list.device_of(list.peer(port)?);
             Some(list.devices()[far as usize].name.as_str())
         };
-        let mut seen: Vec<(&str, &str)> = Vec::new();
+        // Name, device that it should be, and the port that says so: both ends of a cable may tell of it.
+        let mut told: BTreeSet<(&str, &str, (&str, &str))> = BTreeSet::new();
         for sighting in sightings {
             let FarEnd::Device(device, port) = &sighting.far else { continue };
+            let near = (sighting.device.as_str(), sighting.port.as_str());
             if !self.devices.contains_key(device.as_str()) {
-                seen.extend(planned(&sighting.device, &sighting.port).map(|far| (device.as_str(), far)));
+                told.extend(planned(near.0, near.1).map(|far| (device.as_str(), far, near)));
             }
-            if let (false, Some(port)) = (self.devices.contains_key(sighting.device.as_str()), port) {
-                seen.extend(planned(device, port).map(|far| (sighting.device.as_str(), far)));
+            if let (false, Some(port)) = (self.devices.contains_key(near.0), port) {
+                told.extend(planned(device, port).map(|far| (near.0, far, (device.as_str(), port.as_str()))));
             }
         }
+        let seen: Vec<(&str, &str)> = told.into_iter().map(|(name, far, _)| (name, far)).collect();
         // A device that goes by its own name has no other.
         let open = |name: &str| list.device_named(name).is_some_and(|row| !self.is_seen[row as usize]);
         self.called = called(seen.iter().copied());
