@@ -53,6 +53,7 @@ const EVERY: &[&str] = &[
 
 /// Additional sources of scenarios that read a file.
 const READ: &[&str] = &[
+    "railtwin-formats/cable_list",
     "railtwin-formats/chakra",
     "railtwin-formats/chakra_convert",
     "railtwin-formats/chakra_groups",
@@ -171,8 +172,10 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin/site",
     "railtwin/stand_in",
     "railtwin/what_if",
-    // Frames of neighbors, which no row reads.
+    // Frames and hops of neighbors, and configuration, which no row reads.
     "railtwin-formats/frames",
+    "railtwin-formats/int_hops",
+    "railtwin-formats/switch_config",
 ];
 
 /// Crates that the evaluation does not depend on.
