@@ -9,7 +9,7 @@ use railtwin_store::input;
 
 use crate::CliError;
 
-/// What a line may be.
+/// Accepted forms of a line, for errors.
 const ACCEPTED: &str = "write DEVICE,DEVICE or DEVICE/PORT,DEVICE/PORT, theirs first, one a line";
 
 /// Names of devices, and of ports with their devices.

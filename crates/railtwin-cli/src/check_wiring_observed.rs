@@ -12,15 +12,15 @@ use railtwin_store::input;
 
 use crate::CliError;
 
-/// What is read.
+/// Accepted forms of files, for errors.
 const ACCEPTED: &str = "read are cable lists (CSV), neighbors of lldpd (lldpcli show neighbors, -f json or keyvalue), \
                         ibnetdiscover, iblinkinfo, captures of LLDP (pcap, pcapng), and hops of INT probes (CSV or JSON lines)";
 
-/// What files say of cables.
+/// Sightings of cables, read from files.
 #[derive(Default, Debug)]
 pub(crate) struct Seen {
     pub(crate) sightings: Vec<Sighting>,
-    /// How many files were read of each kind.
+    /// Number of files of each kind.
     pub(crate) files: Vec<(&'static str, usize)>,
     pub(crate) notes: Vec<String>,
 }
@@ -136,10 +136,10 @@ fn read_file(seen: &mut Seen, name: &str, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What a port heard in a capture. The port is the interface of the capture, on the device that the file is named for:
-/// `leaf-0.pcapng` with interface `uplink-3` is `leaf-0:uplink-3`, `host-2.pcapng` with `nic-1:port-0` is
-/// `host-2/nic-1:port-0`; a capture without names of interfaces is of the port that the file is named for. An LLDPDU of
-/// life 0 takes the neighbor back.
+/// Returns the neighbor that a port of a capture received an LLDPDU from. The port is the interface of the capture,
+/// on the device that the file is named for: `leaf-0.pcapng` with interface `uplink-3` is `leaf-0:uplink-3`,
+/// `host-2.pcapng` with `nic-1:port-0` is `host-2/nic-1:port-0`; a capture without names of interfaces is of the port
+/// that the file is named for. An LLDPDU of life 0 takes the neighbor back.
 fn heard_by(file: &str, heard: &HeardLldp) -> Option<NeighborInfo> {
     let stem = Path::new(file).file_stem()?.to_str()?;
     let join =

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use railtwin_diagnosis::wiring::Audit;
 use railtwin_fabric::cable_list::natural;
+use railtwin_watch::escaped;
 
 use crate::check_wiring_observed::Seen;
 use crate::check_wiring_work::{answer, fault_rows, work_of};
@@ -11,21 +12,6 @@ use crate::check_wiring_work::{answer, fault_rows, work_of};
 const STYLE: &str = include_str!("check_wiring_page.css");
 /// Devices up to which the strip shows each.
 const STRIP: usize = 4_096;
-
-/// Text as HTML shows it.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            other => out.push(other),
-        }
-    }
-    out
-}
 
 /// The page.
 pub(crate) fn page(blueprint: &str, audit: &Audit<'_>, seen: &Seen) -> String {

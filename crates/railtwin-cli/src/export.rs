@@ -167,7 +167,7 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])], force: bool) -> Result<(), 
     }
     let failed = |path: &Path, error| CliError::Folder(format!("cannot write {}: {error}", path.display()));
     if !is_empty {
-        // What stands there is replaced file by file, never followed.
+        // Each old file is replaced; links are not followed.
         return write_below(folder, files, write_whole);
     }
     // Beside the place, and renamed when all is there: nobody sees half of it.

@@ -1,4 +1,4 @@
-//! `export --to captures`: what each port hears of its neighbor when all cables are as planned.
+//! `export --to captures`: the frames that each port receives from its neighbor when all cables are as planned.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::{DeviceId, DeviceKind, Fabric, PortId};
@@ -10,7 +10,7 @@ use crate::export_site::Site;
 /// Ports of a device, each with the frames that it hears.
 type Ports = Vec<(String, Vec<Vec<u8>>)>;
 
-/// How long an LLDPDU is to be believed, seconds: the usual four intervals of 30 s.
+/// Time to live of an LLDPDU, seconds: four intervals of 30 s, the default of lldpd.
 const LIFE_S: u16 = 120;
 
 /// A capture for each switch and host, by its file: LLDPDUs of neighbors, and at hosts the LACPDUs of their leaves.
@@ -58,7 +58,7 @@ fn station(device: DeviceId) -> Mac {
     Mac([0x02, 0, a, b, c, d])
 }
 
-/// What the device of a port sends by it.
+/// The LLDPDU that a device sends by a port.
 fn frame_of(fabric: &Fabric, port: PortId) -> LldpFrame {
     let device = fabric.port_device(port);
     let (system, name) = place(fabric, port);

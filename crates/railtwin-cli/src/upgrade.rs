@@ -49,10 +49,10 @@ fn share(text: &str) -> Result<f64, String> {
 struct Plan {
     fabric: Fabric,
     set: DualTor,
-    /// What passes between the loss of one leaf and the first frame by the other, where both are down at once.
+    /// Time from the loss of one leaf to the first frame by the other, where both are down at once.
     rejoin: SimTime,
     waves: Vec<Wave>,
-    /// What becomes of one set of leaves.
+    /// Steps of the upgrade of one set of leaves.
     steps: Vec<UpgradeStep>,
 }
 

@@ -11,7 +11,7 @@ use crate::error::{FormatError, text_of};
 
 /// Name of this format in errors.
 const FORMAT: &str = "INT hops";
-/// What is accepted.
+/// Accepted forms, for errors.
 const ACCEPTED: &str = "write columns probe,hop,switch,ingress,egress, or JSON lines with these members";
 /// Names of columns.
 const PROBE: &[&str] = &["probe", "probe_id"];

@@ -31,6 +31,6 @@ pub use event::{EventKind, IncidentEvent};
 pub use follow::{Follower, Growth, Look, Piece};
 pub use journal::JOURNAL;
 pub use outbox::Outbox;
-pub use page::sentence;
+pub use page::{escaped, sentence};
 pub use server::{Shown, serve};
 pub use watch::{LookTime, Watch, WatchSettings};

@@ -20,7 +20,7 @@ pub(crate) fn path(state: &Path, id: u64) -> PathBuf {
 }
 
 /// Text as HTML shows it.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -18,7 +18,7 @@ use crate::{FormatError, Refusal};
 const FORMAT: &str = "capture";
 const ACCEPTED: &str = "give a capture of Ethernet frames, pcap or pcapng, as `tcpdump -w` writes it";
 
-/// What a capture holds of neighbors, each in the order of the capture.
+/// The LACPDUs and LLDPDUs of a capture, each in the order of the capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Every LACPDU.

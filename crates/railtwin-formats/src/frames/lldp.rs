@@ -13,7 +13,7 @@ const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 /// Most bytes of a TLV's value: the length has nine bits.
 const VALUE_MAX: usize = 511;
 
-/// Who a neighbor or its port says that it is: a subtype and bytes that it gives their meaning.
+/// Identifier of a neighbor or of its port: bytes, and the subtype that gives them their meaning.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LldpId {
     /// Subtype of a chassis (section 8.5.2) or of a port (section 8.5.3).
@@ -52,7 +52,7 @@ pub struct LldpTlv {
     pub value: Vec<u8>,
 }
 
-/// What one LLDPDU says.
+/// The content of one LLDPDU.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LldpFrame {
     /// Source address of the frame.
@@ -61,7 +61,7 @@ pub struct LldpFrame {
     pub chassis: LldpId,
     /// The port that it was sent by.
     pub port: LldpId,
-    /// How long it is to be believed, seconds; 0 takes the sender back.
+    /// Time to live, seconds; 0 withdraws the sender.
     pub life_s: u16,
     /// All else, in order, without the end.
     pub others: Vec<LldpTlv>,
@@ -77,7 +77,7 @@ impl LldpFrame {
         self.text_of(SYSTEM_NAME)
     }
 
-    /// What the sender says of its port, where it does: on many switches the port's name.
+    /// Description of the port, where the sender gives one: on many switches the port's name.
     pub fn port_description(&self) -> Option<String> {
         self.text_of(PORT_DESCRIPTION)
     }
