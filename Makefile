@@ -81,7 +81,7 @@ need:
 need-lint:
 	@scripts/need build lint
 need-all:
-	@scripts/need build lint browser prometheus frr
+	@scripts/need build lint browser prometheus frr ovs
 
 .PHONY: command
 command: $(PAGE)

@@ -15,6 +15,7 @@ pub mod fault;
 mod host;
 pub mod job;
 pub mod network;
+pub mod tools;
 pub mod trial;
 pub mod verdict;
 pub mod watch;
