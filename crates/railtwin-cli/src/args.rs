@@ -16,6 +16,7 @@ use crate::impact::ImpactArgs;
 use crate::import::ImportArgs;
 use crate::interference::InterferenceArgs;
 use crate::intranode::IntranodeArgs;
+use crate::lab::LabArgs;
 use crate::paths::PathsArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
@@ -113,6 +114,8 @@ pub enum Verb {
     Downtime(Box<DowntimeArgs>),
     /// Run a real job of several processes over TCP, with live records of each rank
     Worker(WorkerArgs),
+    /// Emulate a small fabric on this host: real routers in namespaces, real packets, faults, the simulation beside them
+    Lab(LabArgs),
     /// Print the JSON Schema of a scenario
     Schema,
     /// Simulates one point of a sweep, which stands on standard input

@@ -44,7 +44,10 @@ pub enum CliError {
     /// A run folder cannot be written.
     #[error("{0}")]
     Folder(String),
-    /// A real job did not end in order.
+    /// A call of this command within a lab ended with this status, and has said why.
+    #[error("status {0} in the lab")]
+    Inside(u8),
+    /// A real job or a lab did not do its work.
     #[error("{0}")]
     Worker(String),
     /// Points of a sweep that did not come to their end.
@@ -126,6 +129,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Call(_) | Self::Input { .. } | Self::Scenario { .. } => 2,
+            Self::Inside(status) => *status,
             Self::Unexpected(_)
             | Self::TimeUp(_)
             | Self::Accused
@@ -145,7 +149,7 @@ impl CliError {
     pub(crate) fn show(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Call(error) => write!(out, "{error}"),
-            Self::Accused => Ok(()),
+            Self::Accused | Self::Inside(_) => Ok(()),
             Self::Scenario { error, text } => {
                 for problem in &error.problems {
                     write!(out, "{}", drawn(&Shown::placed(&error.file, text, problem)))?;

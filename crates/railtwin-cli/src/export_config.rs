@@ -24,6 +24,30 @@ pub struct ConfigArgs {
     down: Vec<String>,
 }
 
+impl ConfigArgs {
+    /// Them as words of a call, for [`ConfigArgs::of_words`].
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.pinned {
+            words.push("pinned".to_owned());
+        }
+        words.extend(self.bfd.map(|time| format!("bfd={time}")));
+        words.extend(self.seeds.as_ref().map(|seeds| format!("seeds={seeds}")));
+        words
+    }
+
+    /// Them by such words; unknown ones are left alone.
+    pub(crate) fn of_words(words: &[String]) -> Self {
+        let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        Self {
+            pinned: words.iter().any(|word| word == "pinned"),
+            bfd: value("bfd").and_then(|text| text.parse().ok()),
+            seeds: value("seeds").map(str::to_owned),
+            down: Vec::new(),
+        }
+    }
+}
+
 /// The per-port hash of cores, as a file.
 ///
 /// # Errors

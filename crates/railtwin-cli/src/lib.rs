@@ -66,6 +66,7 @@ mod interference;
 mod intranode;
 mod intranode_measured;
 mod intranode_regression;
+mod lab;
 mod label;
 mod memory_watch;
 mod meter;
@@ -126,7 +127,7 @@ fn set_limit(args: &Args) -> Result<(), CliError> {
     railtwin::memory::set_limit(args.memory.map(|bytes| bytes.0));
     foreseen::ask(args.estimate);
     // The processes of a job have one thread each: signals are read by it, and its CPU time is the cost of recording.
-    if !matches!(args.verb, Verb::Worker(_)) {
+    if !matches!(args.verb, Verb::Worker(_) | Verb::Lab(_)) {
         memory_watch::begin();
     }
     Ok(())
@@ -218,6 +219,7 @@ pub fn run_of(own: &[OsString], args: impl IntoIterator<Item = OsString>, stream
             Verb::Check(args) => check::run(args, streams),
             Verb::Score(args) => score::run(args, streams),
             Verb::Worker(args) => worker::run(args, own, streams),
+            Verb::Lab(args) => lab::run(args, &call, streams),
             Verb::Schema => schema::run(streams),
         }),
         Err(asked) if !asked.use_stderr() => write!(streams.out, "{asked}").map_err(CliError::from),

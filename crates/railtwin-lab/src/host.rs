@@ -1,10 +1,27 @@
 //! This host: its commands, its clock, what it lacks.
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Why the laboratory did not do its work.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct LabError(pub String);
+
+/// Why a request cannot be carried out, though the laboratory is well: a value is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}; {accepted}")]
+pub struct LabRefusal {
+    /// The value and its trouble.
+    pub message: String,
+    /// Accepted values.
+    pub accepted: String,
+}
+
+impl LabRefusal {
+    pub(crate) fn new(message: impl Into<String>, accepted: impl Into<String>) -> Self {
+        Self { message: message.into(), accepted: accepted.into() }
+    }
+}
 
 /// Nanoseconds of CLOCK_MONOTONIC, the clock of the records.
 pub fn now_ns() -> u64 {
@@ -33,6 +50,32 @@ pub(crate) fn of_output(shown: &str, command: &mut Command) -> Result<String, La
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(LabError(format!("{shown}: {}", said.trim())));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A command that runs in a network namespace. Its output is taken by [`of_output`].
+pub(crate) fn command_in(node: &str, program: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", node, program]);
+    command
+}
+
+/// Runs a command with `text` as its input.
+///
+/// # Errors
+/// As [`command`], with what it said.
+pub(crate) fn fed(shown: &str, command: &mut Command, text: &str) -> Result<String, LabError> {
+    let failed = |error: std::io::Error| LabError(format!("{shown}: {error}"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        // Who ends early closes its input; its status tells why.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if !output.status.success() {
+        return Err(LabError(format!("{shown}: {}", String::from_utf8_lossy(&output.stderr).trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -12,12 +12,22 @@
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes, files and clocks are its matter")]
 
 pub mod fault;
+pub mod faults;
+pub mod holder;
 mod host;
 pub mod job;
+mod netlink;
+mod netns;
 pub mod network;
+pub mod plant;
+pub mod predict;
+pub mod probe;
+mod sniff;
 pub mod tools;
 pub mod trial;
 pub mod verdict;
 pub mod watch;
 
-pub use host::{LabError, lacks, now_ns};
+pub use holder::Lab;
+pub use host::{LabError, LabRefusal, lacks, now_ns};
+pub use plant::Plant;
