@@ -11,11 +11,14 @@
 //! It needs root, network namespaces and `tc`; [`lacks`] says what is missing.
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes, files and clocks are its matter")]
 
+pub mod bandwidth;
 pub mod fault;
 pub mod faults;
+pub mod gap;
 pub mod holder;
 mod host;
 pub mod job;
+pub mod master;
 mod netlink;
 mod netns;
 pub mod network;

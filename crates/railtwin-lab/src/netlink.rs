@@ -35,6 +35,13 @@ pub(crate) struct LabFlow {
     pub to: SocketAddrV4,
 }
 
+impl LabFlow {
+    /// The flow of the answers.
+    pub(crate) fn reversed(&self) -> Self {
+        Self { from: self.to, to: self.from, ..*self }
+    }
+}
+
 /// A socket that asks one namespace for routes.
 #[derive(Debug)]
 pub(crate) struct RouteSocket {
