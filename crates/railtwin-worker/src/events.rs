@@ -1,5 +1,6 @@
 //! Events of a rank: fixed-size words in a ring in shared memory, written without system calls and allocation.
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -10,8 +11,8 @@ use crate::shared::SharedMemory;
 const EVENT: usize = 6;
 /// Events that the ring holds: some seconds of a job with 1,000 stages a second.
 const CAPACITY: u64 = 16_384;
-/// Most connections of a rank: to each rank for each of three algorithms, both ways for rings and trees.
-pub(crate) const CONNECTIONS: usize = 256;
+/// Most connections of a rank: with 64 ranks and 16 lanes, of a ring 2 x 16, of a tree 6 x 16, of an all-to-all 126 x 16.
+pub(crate) const CONNECTIONS: usize = 2_144;
 /// Words of a connection.
 const CONNECTION: usize = 3;
 
@@ -37,6 +38,8 @@ pub(crate) enum Word {
     Sent,
     /// Connections that are listed.
     Connections,
+    /// How often one of them was replaced.
+    Replaced,
     /// 1 once the rank is connected and steps.
     Running,
     /// 1 when the observer asks the job to stop.
@@ -145,6 +148,25 @@ pub(crate) struct ConnectionName {
     /// Whether the rank sends and receives over it.
     pub(crate) sends: bool,
     pub(crate) receives: bool,
+    /// Algorithm that it serves, and its lane.
+    pub(crate) algorithm: u8,
+    pub(crate) lane: u8,
+}
+
+/// Both ends of a connection: IPv4 address and port, here and there.
+///
+/// # Errors
+/// The connection is gone.
+pub(crate) fn ends_of(stream: &TcpStream) -> io::Result<((u32, u16), (u32, u16))> {
+    let end = |address: SocketAddr| match address {
+        SocketAddr::V4(address) => (u32::from(*address.ip()), address.port()),
+        SocketAddr::V6(address) => (u32::from(Ipv4Addr::UNSPECIFIED), address.port()),
+    };
+    Ok((end(stream.local_addr()?), end(stream.peer_addr()?)))
+}
+
+const fn end_word((address, port): (u32, u16)) -> u64 {
+    (address as u64) << 16 | port as u64
 }
 
 /// The memory between a rank and its observer.
@@ -182,19 +204,30 @@ impl Channel {
         self.word(word).fetch_add(value, Relaxed);
     }
 
-    /// Lists a connection. Those beyond [`CONNECTIONS`] are not observed.
-    pub(crate) fn list(&self, name: ConnectionName) {
+    /// Lists a connection; returns its place. Those beyond [`CONNECTIONS`] are not observed, and have none.
+    pub(crate) fn list(&self, name: ConnectionName) -> Option<usize> {
         let at = self.get(Word::Connections) as usize;
         if at >= CONNECTIONS {
-            return;
+            return None;
         }
         let words = &self.memory.words()[HEADER + at * CONNECTION..];
-        let end = |(address, port): (u32, u16)| u64::from(address) << 16 | u64::from(port);
-        words[0].store(end(name.local), Relaxed);
-        words[1].store(end(name.remote), Relaxed);
+        words[0].store(end_word(name.local), Relaxed);
+        words[1].store(end_word(name.remote), Relaxed);
         let flags = u64::from(name.sends) | u64::from(name.receives) << 1;
-        words[2].store(u64::from(name.peer) << 2 | flags, Relaxed);
+        let carried = u64::from(name.algorithm) << 56 | u64::from(name.lane) << 48;
+        words[2].store(carried | u64::from(name.peer) << 2 | flags, Relaxed);
         self.set(Word::Connections, at as u64 + 1);
+        Some(at)
+    }
+
+    /// Puts another connection in the place of one. Its ends differ in one port alone, so no reader sees half of each.
+    pub(crate) fn relist(&self, at: Option<usize>, stream: &TcpStream) {
+        // One that is gone already stays out; the next one takes its place.
+        let (Some(at), Ok((local, remote))) = (at, ends_of(stream)) else { return };
+        let words = &self.memory.words()[HEADER + at * CONNECTION..];
+        words[0].store(end_word(local), Relaxed);
+        words[1].store(end_word(remote), Relaxed);
+        self.word(Word::Replaced).fetch_add(1, Release);
     }
 
     /// The connections that are listed.
@@ -210,9 +243,11 @@ impl Channel {
             ConnectionName {
                 local: end(&row[0]),
                 remote: end(&row[1]),
-                peer: (flags >> 2) as u32,
+                peer: (flags >> 2) as u32 & 0xFFFF,
                 sends: flags & 1 > 0,
                 receives: flags & 2 > 0,
+                algorithm: (flags >> 56) as u8,
+                lane: (flags >> 48) as u8,
             }
         };
         rows.map(of).collect()
@@ -274,9 +309,16 @@ mod tests {
         let mut count = 0;
         observer.drain(|_| count += 1);
         assert_eq!(count, CAPACITY);
-        let name =
-            ConnectionName { local: (1, 2), remote: (u32::MAX, 4), peer: 5, sends: true, receives: false };
-        rank.list(name);
+        let name = ConnectionName {
+            local: (1, 2),
+            remote: (u32::MAX, 4),
+            peer: 63,
+            sends: true,
+            receives: false,
+            algorithm: 2,
+            lane: 15,
+        };
+        assert_eq!(rank.list(name), Some(0));
         assert_eq!(observer.connections(), [name]);
     }
 }

@@ -1,48 +1,12 @@
 //! Runs a schedule over connections: sends and receives side by side, with the waits of each stage.
-use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::fd::AsFd;
-
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{getsockopt, sockopt};
+use std::io::ErrorKind;
 
 use crate::clock;
 use crate::events::{Channel, Word};
-use crate::schedule::{ELEMENT, Schedule, Transfer};
-
-/// Connections of one algorithm by the rank at the other end.
-#[derive(Debug, Default)]
-pub(crate) struct Connections {
-    pub(crate) sends: BTreeMap<usize, TcpStream>,
-    /// Those that are not both ways.
-    pub(crate) receives: BTreeMap<usize, TcpStream>,
-}
-
-impl Connections {
-    fn to(&self, peer: usize) -> &TcpStream {
-        &self.sends[&peer]
-    }
-
-    fn from(&self, peer: usize) -> &TcpStream {
-        self.receives.get(&peer).unwrap_or_else(|| &self.sends[&peer])
-    }
-}
-
-/// A connection that broke.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Break {
-    pub(crate) peer: usize,
-    pub(crate) sends: bool,
-    /// Error number of Linux; 0: end of file.
-    pub(crate) errno: i32,
-}
-
-impl Break {
-    fn of(sends: bool, peer: usize, error: &io::Error) -> Self {
-        Self { peer, sends, errno: error.raw_os_error().unwrap_or(-1) }
-    }
-}
+use crate::lane::{LANES_MAX, lane_part};
+use crate::links::{Break, Connections, Interruption, Links};
+use crate::schedule::{ELEMENT, Schedule};
+use crate::wait::{UnderWay, serve_what_came, wait_for};
 
 /// Executes schedules; its buffers are made once.
 #[derive(Debug)]
@@ -54,16 +18,13 @@ pub(crate) struct Exchange {
     pub(crate) clock_reads: u64,
 }
 
-/// POLLRDHUP: the other end has closed its side.
-const PEER_CLOSED: PollFlags = PollFlags::from_bits_retain(0x2000);
-
 /// Where a run stands.
 struct Progress {
     received: usize,
     sent: usize,
-    /// Bytes of the piece that is on its way.
-    receiving: usize,
-    sending: usize,
+    /// Bytes of the piece that is on its way, by lane.
+    receiving: [usize; LANES_MAX],
+    sending: [usize; LANES_MAX],
 }
 
 impl Exchange {
@@ -75,17 +36,23 @@ impl Exchange {
     }
 
     /// Runs a schedule on a buffer.
+    ///
+    /// # Errors
+    /// A connection broke, or the path master ended the job.
     pub(crate) fn run(
         &mut self,
         schedule: &Schedule,
-        connections: &Connections,
+        links: &mut Links,
         buffer: &mut [u8],
         channel: &Channel,
-    ) -> Result<(), Break> {
+    ) -> Result<(), Interruption> {
         self.waits.clear();
         self.waits.resize(schedule.stages(), [0; 3]);
-        let mut at = Progress { received: 0, sent: 0, receiving: 0, sending: 0 };
+        let Some(place) = links.place(schedule.algorithm) else { return Ok(()) };
+        serve_what_came(links, channel)?;
+        let mut at = Progress { received: 0, sent: 0, receiving: [0; LANES_MAX], sending: [0; LANES_MAX] };
         loop {
+            let connections = &mut links.all[place].1;
             let has_received = self.receive(schedule, connections, buffer, &mut at)?;
             if has_received {
                 channel.set(Word::Received, at.received as u64);
@@ -95,11 +62,14 @@ impl Exchange {
                 channel.set(Word::Sent, at.sent as u64);
             }
             if at.received == schedule.receives.len() && at.sent == schedule.sends.len() {
-                return Ok(());
+                // A rank that computes sends nothing again: all peers have what they wait for before it leaves.
+                if links.service.as_ref().is_none_or(|service| !service.is_behind(&links.all)) {
+                    return Ok(());
+                }
+            } else if has_received || has_sent {
+                continue;
             }
-            if !has_received && !has_sent {
-                self.wait(schedule, connections, &at)?;
-            }
+            self.wait(schedule, links, place, &at, channel)?;
         }
     }
 
@@ -107,46 +77,66 @@ impl Exchange {
     fn receive(
         &mut self,
         schedule: &Schedule,
-        connections: &Connections,
+        connections: &mut Connections,
         buffer: &mut [u8],
         at: &mut Progress,
     ) -> Result<bool, Break> {
         let mut has_moved = false;
         while let Some(one) = schedule.receives.get(at.received) {
-            let length = one.end - one.begin;
-            if at.receiving < length {
-                let into = if one.adds {
-                    &mut self.scratch[at.receiving..length]
-                } else {
-                    &mut buffer[one.begin + at.receiving..one.end]
-                };
-                match connections.from(one.peer).read(into) {
-                    Ok(0) => return Err(Break { peer: one.peer, sends: false, errno: 0 }),
-                    Ok(count) => at.receiving += count,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(has_moved),
-                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(error) => return Err(Break::of(false, one.peer, &error)),
+            let lanes = connections.from_mut(one.peer);
+            let count = lanes.len();
+            let mut is_whole = true;
+            for (lane, done) in lanes.iter_mut().zip(&mut at.receiving) {
+                let (begin, end) = lane_part(one, count, lane.lane);
+                while begin + *done < end {
+                    let from = begin + *done;
+                    let into = if one.adds {
+                        &mut self.scratch[from - one.begin..end - one.begin]
+                    } else {
+                        &mut buffer[from..end]
+                    };
+                    match lane.read(into) {
+                        Ok(0) => return Err(Break { peer: one.peer, sends: false, errno: 0 }),
+                        Ok(count) => *done += count,
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                            is_whole = false;
+                            break;
+                        }
+                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                        Err(error) => return Err(Break::of(false, one.peer, &error)),
+                    }
+                    has_moved = true;
                 }
-                has_moved = true;
             }
-            if at.receiving == length {
-                if one.adds {
-                    add(&mut buffer[one.begin..one.end], &self.scratch[..length]);
-                }
-                (at.received, at.receiving) = (at.received + 1, 0);
-                has_moved = true;
+            if !is_whole {
+                return Ok(has_moved);
             }
+            if one.adds {
+                add(&mut buffer[one.begin..one.end], &self.scratch[..one.end - one.begin]);
+            }
+            at.received += 1;
+            at.receiving[..count].fill(0);
+            has_moved = true;
         }
         Ok(has_moved)
     }
 
     /// Waits until something can go on, and books the wait to the stages that it held.
-    fn wait(&mut self, schedule: &Schedule, connections: &Connections, at: &Progress) -> Result<(), Break> {
+    fn wait(
+        &mut self,
+        schedule: &Schedule,
+        links: &mut Links,
+        place: usize,
+        at: &Progress,
+        channel: &Channel,
+    ) -> Result<(), Interruption> {
         let receive = schedule.receives.get(at.received);
         let send = schedule.sends.get(at.sent);
         let is_ready = send.is_some_and(|one| at.received >= one.needs);
         let from_ns = clock::monotonic_ns();
-        let broken = wait_for(connections, receive, send, is_ready)?;
+        let receiving = receive.map(|transfer| UnderWay { transfer, done: &at.receiving });
+        let sending = send.map(|transfer| UnderWay { transfer, done: &at.sending });
+        let outcome = wait_for(links, place, receiving, sending, is_ready, channel);
         let waited_us = (clock::monotonic_ns() - from_ns) / 1_000;
         self.clock_reads += 2;
         if receive.is_some() {
@@ -155,78 +145,45 @@ impl Exchange {
         if send.is_some() {
             self.waits[at.sent][1 + usize::from(is_ready)] += waited_us;
         }
-        broken.map_or(Ok(()), Err)
+        outcome
     }
 }
 
 /// Sends what can be sent; returns whether anything could.
 fn send(
     schedule: &Schedule,
-    connections: &Connections,
+    connections: &mut Connections,
     buffer: &[u8],
     at: &mut Progress,
 ) -> Result<bool, Break> {
     let mut has_moved = false;
     while let Some(one) = schedule.sends.get(at.sent).filter(|one| at.received >= one.needs) {
-        let begin = one.begin + at.sending;
-        if begin < one.end {
-            match connections.to(one.peer).write(&buffer[begin..one.end]) {
-                Ok(count) => at.sending += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(has_moved),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Break::of(true, one.peer, &error)),
+        let lanes = connections.to_mut(one.peer);
+        let count = lanes.len();
+        let mut is_whole = true;
+        for (number, (lane, done)) in lanes.iter_mut().zip(&mut at.sending).enumerate() {
+            let (begin, end) = lane_part(one, count, number);
+            while begin + *done < end {
+                match lane.write(&buffer[begin + *done..end]) {
+                    Ok(count) => *done += count,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        is_whole = false;
+                        break;
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(Break::of(true, one.peer, &error)),
+                }
+                has_moved = true;
             }
-            has_moved = true;
         }
-        if one.begin + at.sending == one.end {
-            (at.sent, at.sending) = (at.sent + 1, 0);
-            has_moved = true;
+        if !is_whole {
+            return Ok(has_moved);
         }
+        at.sent += 1;
+        at.sending[..count].fill(0);
+        has_moved = true;
     }
     Ok(has_moved)
-}
-
-/// Waits for the two connections. Also returns a break of the one to send over: a peer that closed it takes nothing more, and
-/// nobody would notice before the next send.
-fn wait_for(
-    connections: &Connections,
-    receive: Option<&Transfer>,
-    send: Option<&Transfer>,
-    is_ready: bool,
-) -> Result<Option<Break>, Break> {
-    let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PEER_CLOSED;
-    let out = if is_ready { PollFlags::POLLOUT } else { PollFlags::empty() };
-    let anything = receive.or(send).map_or(0, |one| one.peer);
-    let first = match receive {
-        Some(one) => PollFd::new(connections.from(one.peer).as_fd(), PollFlags::POLLIN),
-        None => PollFd::new(connections.to(anything).as_fd(), PollFlags::empty()),
-    };
-    let second = match send {
-        Some(one) => PollFd::new(connections.to(one.peer).as_fd(), out | PEER_CLOSED),
-        None => PollFd::new(first_fd(connections, receive, anything), PollFlags::empty()),
-    };
-    let mut both = [first, second];
-    match poll(&mut both, PollTimeout::NONE) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-        Err(errno) => return Err(Break { peer: anything, sends: send.is_some(), errno: errno as i32 }),
-    }
-    let Some(one) = send else { return Ok(None) };
-    if !both[1].revents().is_some_and(|seen| seen.intersects(gone)) {
-        return Ok(None);
-    }
-    let errno = getsockopt(connections.to(one.peer), sockopt::SocketError).unwrap_or(0);
-    Ok(Some(Break { peer: one.peer, sends: true, errno }))
-}
-
-fn first_fd<'a>(
-    connections: &'a Connections,
-    receive: Option<&Transfer>,
-    anything: usize,
-) -> std::os::fd::BorrowedFd<'a> {
-    match receive {
-        Some(one) => connections.from(one.peer).as_fd(),
-        None => connections.to(anything).as_fd(),
-    }
 }
 
 /// Adds elements; sums wrap.
@@ -242,40 +199,59 @@ fn add(sums: &mut [u8], more: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::collective::{fill, is_right, stop_votes};
     use crate::job::{Algorithm, CollectiveSpec};
+    use crate::lane::{ReceiveLane, SendLane};
     use crate::schedule::neighbors;
 
-    /// Connections between all ranks of an algorithm, within this process.
-    fn connected(algorithm: Algorithm, ranks: usize) -> Vec<Connections> {
+    /// Connections between all ranks of an algorithm, within this process; with several lanes, one way each.
+    fn connected(algorithm: Algorithm, ranks: usize, lanes: usize) -> Vec<Links> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
         let address = listener.local_addr().expect("it is bound");
         let mut all: Vec<Connections> = (0..ranks).map(|_| Connections::default()).collect();
+        let pair = || {
+            let here = TcpStream::connect(address).expect("it listens");
+            let (there, _) = listener.accept().expect("it connects");
+            for one in [&here, &there] {
+                one.set_nonblocking(true).expect("sockets can be nonblocking");
+            }
+            [here, there]
+        };
+        let clone = |stream: &TcpStream| stream.try_clone().expect("descriptors are left");
         for rank in 0..ranks {
             for to in neighbors(algorithm, ranks, rank).0 {
-                let here = TcpStream::connect(address).expect("it listens");
-                let (there, _) = listener.accept().expect("it connects");
-                for one in [&here, &there] {
-                    one.set_nonblocking(true).expect("sockets can be nonblocking");
+                for lane in 0..lanes {
+                    let [here, there] = pair();
+                    let is_both = algorithm != Algorithm::Ring;
+                    if is_both {
+                        let [back, forth] = if lanes > 1 { pair() } else { [clone(&there), clone(&here)] };
+                        let (back, forth) =
+                            (SendLane::new(back, None, None), ReceiveLane::new(lane, forth, None));
+                        all[to].sends.entry(rank).or_default().push(back);
+                        all[rank].receives.entry(to).or_default().push(forth);
+                    }
+                    all[rank].sends.entry(to).or_default().push(SendLane::new(here, None, None));
+                    all[to].receives.entry(rank).or_default().push(ReceiveLane::new(lane, there, None));
                 }
-                all[rank].sends.insert(to, here);
-                match algorithm {
-                    Algorithm::Ring => all[to].receives.insert(rank, there),
-                    _ => all[to].sends.insert(rank, there),
-                };
             }
         }
-        all
+        all.into_iter().map(|one| Links { all: vec![(algorithm, one)], service: None }).collect()
     }
 
-    fn results(algorithm: Algorithm, ranks: usize, bytes: u64, chunk: u64) -> Vec<(bool, bool)> {
+    fn results(
+        algorithm: Algorithm,
+        ranks: usize,
+        lanes: usize,
+        bytes: u64,
+        chunk: u64,
+    ) -> Vec<(bool, bool)> {
         let spec = CollectiveSpec { algorithm, bytes, chunk };
-        let connections = connected(algorithm, ranks);
+        let links = connected(algorithm, ranks, lanes);
         std::thread::scope(|scope| {
-            let run = |(rank, connections): (usize, Connections)| {
+            let run = |(rank, mut links): (usize, Links)| {
                 scope.spawn(move || {
                     let schedule = Schedule::new(&spec, ranks, rank);
                     let channel = Channel::create().expect("the kernel has memory files");
@@ -292,14 +268,14 @@ mod tests {
                             operation == 2 && rank == ranks - 1,
                             &mut buffer,
                         );
-                        exchange.run(&schedule, &connections, &mut buffer, &channel).expect("nobody closes");
+                        exchange.run(&schedule, &mut links, &mut buffer, &channel).expect("nobody closes");
                         right &= is_right(&schedule, ranks, rank, operation, &buffer);
                         votes.push(stop_votes(&schedule, ranks, rank, &buffer) > 0);
                     }
                     (right, votes == [false, false, true])
                 })
             };
-            let threads: Vec<_> = connections.into_iter().enumerate().map(run).collect();
+            let threads: Vec<_> = links.into_iter().enumerate().map(run).collect();
             threads.into_iter().map(|thread| thread.join().expect("no rank fails")).collect()
         })
     }
@@ -311,9 +287,25 @@ mod tests {
                 for (bytes, chunk) in
                     [(4, 4), (20, 8), (4_000, 1_024), (1 << 20, 128 << 10), (999_996, 64_000)]
                 {
-                    let all = results(algorithm, ranks, bytes, chunk);
+                    let all = results(algorithm, ranks, 1, bytes, chunk);
                     let right = vec![(true, true); ranks];
                     assert_eq!(all, right, "{algorithm:?} of {ranks} ranks, {bytes} bytes in {chunk}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn collectives_are_right_over_several_lanes() {
+        for algorithm in [Algorithm::Ring, Algorithm::Tree, Algorithm::AllToAll] {
+            for (ranks, lanes) in [(2, 2), (2, 3), (3, 4), (4, 3), (5, 2), (3, 16)] {
+                for (bytes, chunk) in [(4, 4), (20, 8), (3_996, 1_020), (999_996, 64_000)] {
+                    let all = results(algorithm, ranks, lanes, bytes, chunk);
+                    let right = vec![(true, true); ranks];
+                    assert_eq!(
+                        all, right,
+                        "{algorithm:?}, {ranks} ranks, {lanes} lanes, {bytes} bytes in {chunk}"
+                    );
                 }
             }
         }
@@ -332,13 +324,13 @@ mod tests {
 
     #[test]
     fn a_peer_that_closes_is_found() {
-        let mut all = connected(Algorithm::Ring, 2);
+        let mut all = connected(Algorithm::Ring, 2, 1);
         drop(all.pop());
         let spec = CollectiveSpec { algorithm: Algorithm::Ring, bytes: 4_000_000, chunk: 4_000_000 };
         let schedule = Schedule::new(&spec, 2, 0);
         let mut exchange = Exchange::for_schedules(std::iter::once(&schedule));
         let channel = Channel::create().expect("the kernel has memory files");
-        let found = exchange.run(&schedule, &all[0], &mut vec![0; schedule.buffer], &channel);
-        assert_eq!(found.expect_err("the peer has closed").peer, 1);
+        let found = exchange.run(&schedule, &mut all[0], &mut vec![0; schedule.buffer], &channel);
+        assert!(matches!(found, Err(Interruption::Broken(Break { peer: 1, .. }))), "{found:?}");
     }
 }

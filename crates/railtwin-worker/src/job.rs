@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::WorkerError;
+use crate::network_spec::{PathsSpec, Refusal, TcpSpec};
 
 /// Most ranks of a job: all of them ping each other.
 pub const RANKS_MAX: usize = 64;
@@ -43,6 +44,14 @@ pub struct Job {
     /// Whether observers ping each other over the data network.
     #[serde(default = "default_pings")]
     pub pings: bool,
+    /// Connections for each direction between two neighbors, 1 to 16. Each carries an equal part of each transfer.
+    #[serde(default = "default_lanes")]
+    pub lanes: usize,
+    /// Options of TCP.
+    #[serde(default)]
+    pub tcp: TcpSpec,
+    /// The path master that chooses source ports; none without it.
+    pub paths: Option<PathsSpec>,
     /// Source ports of connections. The kernel chooses those that are not listed.
     #[serde(default)]
     pub source_ports: Vec<SourcePort>,
@@ -62,6 +71,10 @@ const fn default_heartbeat_ms() -> u64 {
 
 const fn default_pings() -> bool {
     true
+}
+
+const fn default_lanes() -> usize {
+    1
 }
 
 const fn default_connect_s() -> f64 {
@@ -158,6 +171,9 @@ pub struct SourcePort {
     pub port: u16,
     /// Algorithm that the connection serves; without it, the first one of the job.
     pub algorithm: Option<Algorithm>,
+    /// Lane of the connection.
+    #[serde(default)]
+    pub lane: usize,
 }
 
 impl Job {
@@ -173,6 +189,9 @@ impl Job {
         let mut job = Self::parse(&text, &shown.to_string())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         job.records = folder.join(&job.records);
+        if let Some(paths) = &mut job.paths {
+            paths.socket = folder.join(&paths.socket);
+        }
         job.control = job.control.map(|control| folder.join(control));
         if let Some(checkpoint) = &mut job.checkpoint {
             checkpoint.folder = folder.join(&checkpoint.folder);
@@ -208,16 +227,22 @@ impl Job {
         SocketAddrV4::new(self.addresses[rank], self.port + rank as u16)
     }
 
-    /// Source port of the connection that `from` opens to `to` for an algorithm, where the job chooses one.
-    pub fn source_port(&self, algorithm: Algorithm, from: usize, to: usize) -> Option<u16> {
+    /// Source port of the connection that `from` opens to `to` for a lane of an algorithm, where the job chooses one.
+    pub(crate) fn source_port(
+        &self,
+        algorithm: Algorithm,
+        from: usize,
+        to: usize,
+        lane: usize,
+    ) -> Option<u16> {
         let first = self.collectives.first().map(|one| one.algorithm);
         let is_of = |one: &&SourcePort| {
-            (one.from, one.to) == (from, to) && one.algorithm.or(first) == Some(algorithm)
+            (one.from, one.to, one.lane) == (from, to, lane) && one.algorithm.or(first) == Some(algorithm)
         };
         self.source_ports.iter().find(is_of).map(|one| one.port)
     }
 
-    fn check(&self) -> Result<(), (&'static str, String, &'static str)> {
+    fn check(&self) -> Result<(), Refusal> {
         let ranks = self.ranks();
         if !(2..=RANKS_MAX).contains(&ranks) {
             return Err(("addresses", format!("{ranks} ranks"), "write 2 to 64 addresses"));
@@ -260,7 +285,7 @@ impl Job {
         self.check_rest()
     }
 
-    fn check_rest(&self) -> Result<(), (&'static str, String, &'static str)> {
+    fn check_rest(&self) -> Result<(), Refusal> {
         if !(10..=60_000).contains(&self.heartbeat_ms) {
             return Err(("heartbeat_ms", self.heartbeat_ms.to_string(), "write 10 to 60000"));
         }
@@ -276,30 +301,12 @@ impl Job {
             let accepted = "write every = 1 or more, bytes up to 1073741824";
             return Err(("[checkpoint", format!("every = {}", checkpoint.every), accepted));
         }
-        let ranks = self.ranks();
-        for (at, one) in self.source_ports.iter().enumerate() {
-            if one.from >= ranks || one.to >= ranks || one.from == one.to || one.port == 0 {
-                let shown = format!("from = {}, to = {}, port = {}", one.from, one.to, one.port);
-                return Err((
-                    "source_ports",
-                    shown,
-                    "write two different ranks of the job and a port from 1 on",
-                ));
-            }
-            let is_same = |other: &SourcePort| {
-                (other.from, other.to, other.algorithm) == (one.from, one.to, one.algorithm)
-            };
-            if self.source_ports[..at].iter().any(is_same) {
-                let shown = format!("from = {}, to = {} twice", one.from, one.to);
-                return Err(("source_ports", shown, "write each connection once"));
-            }
-        }
-        Ok(())
+        self.check_network()
     }
 }
 
 const KEYS: &str = "keys: addresses, port, steps or seconds, [data], [compute], [[collectives]], [checkpoint], records, \
-                    heartbeat_ms, pings, source_ports, connect_s, check_every, control";
+                    heartbeat_ms, pings, lanes, source_ports, [tcp], [paths], connect_s, check_every, control";
 
 fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
@@ -321,6 +328,13 @@ mod tests {
         let job = Job::parse(GOOD, "job.toml").expect("the job is right");
         assert_eq!((job.ranks(), job.heartbeat_ms, job.pings), (2, 200, true));
         assert_eq!(job.address(1).port(), 47001);
+        assert_eq!(
+            (job.lanes, job.tcp.send_buffer, job.tcp.linger, job.paths.is_some()),
+            (1, 65_536, true, false)
+        );
+        let more = "\n[tcp]\ncongestion = \"reno\"\nwindow = 65536\nlinger = false\n[paths]\nsocket = \"m.sock\"\njob = 2\n";
+        let job = Job::parse(&format!("lanes = 4\n{GOOD}{more}"), "job.toml").expect("the job is right");
+        assert_eq!((job.lanes, job.tcp.window, job.paths.map(|paths| paths.job)), (4, Some(65_536), Some(2)));
     }
 
     #[test]
@@ -333,5 +347,31 @@ mod tests {
         assert!(algorithm.contains("job.toml:8") && algorithm.contains("star"), "{algorithm}");
         let both = refused(&GOOD.replace("steps = 3", "steps = 3\nseconds = 3.0"));
         assert!(both.contains("both steps and seconds"), "{both}");
+    }
+
+    #[test]
+    fn keys_of_connections_are_refused_with_their_line() {
+        let ports = |rows: &str| format!("lanes = 2\n{GOOD}{rows}");
+        let row = "[[source_ports]]\nfrom = 0\nto = 1\nport = 5000\n";
+        let cases = [
+            (format!("lanes = 17\n{GOOD}"), "job.toml:1: lanes: 17"),
+            (format!("{GOOD}[tcp]\nwindow = 10\n"), "job.toml:11: window: 10"),
+            (format!("{GOOD}[tcp]\nsend_buffer = 1\n"), "job.toml:11: send_buffer: 1"),
+            (format!("{GOOD}[tcp]\ncongestion = \"\"\n"), "job.toml:11: congestion: \"\""),
+            (format!("{GOOD}[tcp]\nlingers = false\n"), "job.toml:11: unknown field `lingers`"),
+            (format!("{GOOD}[paths]\njob = -1\nsocket = \"m\"\n"), "job.toml:11: invalid value"),
+            (format!("{GOOD}[paths]\nsocket = \"\"\njob = 1\n"), "job.toml:11: socket: \"\""),
+            (
+                format!("{GOOD}{row}[paths]\nsocket = \"m\"\njob = 1\n"),
+                "job.toml:10: source_ports: given beside",
+            ),
+            (ports(&format!("{row}lane = 2\n")), "job.toml:11: source_ports: lane = 2 of 2 lanes"),
+            (ports(&format!("{row}{row}")), "job.toml:11: source_ports: from = 0, to = 1, lane = 0 twice"),
+        ];
+        for (text, expected) in cases {
+            let error = refused(&text);
+            assert!(error.starts_with(expected), "{error}\nexpected: {expected}");
+        }
+        assert!(Job::parse(&ports(&format!("{row}{row}lane = 1\n")), "job.toml").is_ok());
     }
 }

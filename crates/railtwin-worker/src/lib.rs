@@ -12,9 +12,11 @@
 )]
 
 mod all;
+mod attempt;
 mod busiest;
 mod checkpoint;
 mod clock;
+mod closing;
 mod collective;
 mod connect;
 mod control;
@@ -22,24 +24,39 @@ mod cost;
 mod error;
 mod events;
 mod exchange;
+mod greeting;
 mod host_clock;
 pub mod job;
 mod json;
+mod lane;
+mod lane_groups;
+mod links;
+mod moves;
+#[cfg(test)]
+mod moves_tests;
+mod network_spec;
+mod newcomer;
 mod observer;
+mod path_lines;
+mod path_master;
 mod ping;
 mod process;
 mod program;
 mod rank;
 mod rank_cost;
 mod record_file;
+mod replay;
 mod schedule;
 mod shared;
 mod tcp_info;
+mod tcp_options;
+mod wait;
 
 use std::path::Path;
 
 pub use error::WorkerError;
 pub use job::Job;
+pub use network_spec::{PathsSpec, TcpSpec};
 pub use program::Program;
 pub use rank_cost::RankCost;
 
@@ -56,6 +73,7 @@ pub fn run_rank(job: &Job, rank: usize, program: &Program, follows: bool) -> Res
         let set = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
         set.map_err(|errno| WorkerError::Failed(format!("cannot follow the parent process: {errno}")))?;
     }
+    tcp_options::check(job, &program.job.display().to_string())?;
     observer::run(job, rank, program)
 }
 
@@ -64,6 +82,7 @@ pub fn run_rank(job: &Job, rank: usize, program: &Program, follows: bool) -> Res
 /// # Errors
 /// A rank cannot be started or did not end in order.
 pub fn run_all(job: &Job, program: &Program) -> Result<Vec<RankCost>, WorkerError> {
+    tcp_options::check(job, &program.job.display().to_string())?;
     all::run(job, program)
 }
 

@@ -11,9 +11,10 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use crate::busiest::Busiest;
 use crate::clock;
 use crate::error::WorkerError;
-use crate::events::{Channel, ConnectionName, StepPhase, Word};
+use crate::events::{Channel, StepPhase, Word};
 use crate::host_clock::HostClock;
 use crate::job::Job;
+use crate::lane_groups::LaneGroups;
 use crate::ping::Pinger;
 use crate::process::ProcFile;
 use crate::program::Program;
@@ -48,7 +49,9 @@ struct Observer<'a> {
     path: PathBuf,
     pinger: Option<Pinger>,
     table: TcpTable,
-    names: Vec<ConnectionName>,
+    lanes: LaneGroups,
+    /// How often connections were listed and replaced when the list was last read.
+    listed: (u64, u64),
     readings: Vec<Option<TcpReading>>,
     busiest: Busiest,
     clock: HostClock,
@@ -132,7 +135,8 @@ impl<'a> Observer<'a> {
             path,
             pinger,
             table,
-            names: Vec::new(),
+            lanes: LaneGroups::default(),
+            listed: (0, 0),
             readings: Vec::new(),
             busiest: Busiest::default(),
             clock: HostClock::default(),
@@ -263,10 +267,13 @@ impl<'a> Observer<'a> {
         if matches!(self.end, Some((_, End::Status(_)))) {
             return Ok(());
         }
-        if self.names.len() as u64 != self.channel.get(Word::Connections) {
-            self.names = self.channel.connections();
+        let listed = (self.channel.get(Word::Connections), self.channel.get(Word::Replaced));
+        if listed != self.listed {
+            self.lanes.rename(self.channel.connections());
+            self.listed = listed;
         }
-        self.table.read(&self.names, &mut self.readings);
+        self.table.read(&self.lanes.names, &mut self.readings);
+        self.lanes.take(&self.readings);
         let is_often = self.beats.is_multiple_of(STATE_BEATS);
         self.look_at_process(now_ns, is_often);
         self.write_heartbeat(now_ns);
@@ -298,20 +305,21 @@ impl<'a> Observer<'a> {
         ] {
             line.number(key, channel.get(word));
         }
-        let (sends, receives) = self.busiest.choose(&self.names, &self.readings);
+        let LaneGroups { groups, readings, .. } = &self.lanes;
+        let (sends, receives) = self.busiest.choose(groups, readings);
         for (key, at) in [("s", sends), ("r", receives)] {
-            if let Some((at, reading)) = at.and_then(|at| Some((at, self.readings[at]?))) {
+            if let Some((at, reading)) = at.and_then(|at| Some((at, readings[at]?))) {
                 line.key(key).mark(b'{');
-                reading.write(self.names[at].peer, line);
+                reading.write(groups[at].peer, line);
                 line.mark(b'}');
             }
         }
         // A ring's two connections are in `s` and `r` already.
-        let is_several = self.names.iter().filter(|name| name.sends).count() > 1
-            || self.names.iter().filter(|name| name.receives).count() > 1;
+        let is_several = groups.iter().filter(|name| name.sends).count() > 1
+            || groups.iter().filter(|name| name.receives).count() > 1;
         if is_several {
             line.key("cs").mark(b'[');
-            for (name, reading) in self.names.iter().zip(&self.readings) {
+            for (name, reading) in groups.iter().zip(readings) {
                 let Some(reading) = reading else { continue };
                 line.item().mark(b'{');
                 reading.write(name.peer, line);

@@ -7,14 +7,16 @@ use nix::unistd::getppid;
 
 use crate::checkpoint;
 use crate::clock;
+use crate::closing::close_all;
 use crate::collective::{fill, is_right, stop_votes};
 use crate::connect::connect_all;
 use crate::control::{self, Control};
 use crate::cost;
 use crate::error::WorkerError;
 use crate::events::{Channel, Event, StepPhase, Word};
-use crate::exchange::{Break, Connections, Exchange};
+use crate::exchange::Exchange;
 use crate::job::{Algorithm, Job, Spending};
+use crate::links::{Break, Interruption, Links};
 use crate::schedule::{ELEMENT, Schedule};
 
 /// A rank that finds a connection closed stays connected until its observer has written that down, but no longer than this:
@@ -26,7 +28,7 @@ struct RankState<'a> {
     job: &'a Job,
     rank: usize,
     channel: &'a Channel,
-    connections: Vec<(Algorithm, Connections)>,
+    links: Links,
     schedules: Vec<Schedule>,
     buffers: Vec<Vec<u8>>,
     exchange: Exchange,
@@ -51,14 +53,14 @@ pub(crate) fn run(job: &Job, rank: usize, shared: &Path) -> Result<(), WorkerErr
     ends.map_err(|errno| WorkerError::Failed(format!("cannot follow the observer: {errno}")))?;
     let channel = Channel::open(shared)
         .map_err(|error| WorkerError::Failed(format!("the observer of rank {rank} is gone: {error}")))?;
-    let connections = connect_all(job, rank, &channel)?;
+    let links = connect_all(job, rank, &channel)?;
     let schedules: Vec<Schedule> =
         job.collectives.iter().map(|spec| Schedule::new(spec, job.ranks(), rank)).collect();
     let mut state = RankState {
         job,
         rank,
         channel: &channel,
-        connections,
+        links,
         buffers: schedules.iter().map(|schedule| vec![0; schedule.buffer]).collect(),
         exchange: Exchange::for_schedules(schedules.iter()),
         schedules,
@@ -72,7 +74,8 @@ pub(crate) fn run(job: &Job, rank: usize, shared: &Path) -> Result<(), WorkerErr
     let per = cost::calibrate();
     let cost_ns = state.events as f64 * per.event_ns + state.exchange.clock_reads as f64 * per.clock_ns;
     channel.set(Word::CostNs, cost_ns as u64);
-    outcome
+    outcome?;
+    close_all(job, &mut state.links, &channel)
 }
 
 impl RankState<'_> {
@@ -129,13 +132,9 @@ impl RankState<'_> {
         let entered = clock::monotonic_ns();
         let outcome = {
             let schedule = &self.schedules[at];
-            let of = self.connections.iter().find(|one| one.0 == schedule.algorithm);
-            let Some((_, connections)) = of else { return Ok(true) };
-            self.exchange.run(schedule, connections, &mut self.buffers[at], self.channel)
+            self.exchange.run(schedule, &mut self.links, &mut self.buffers[at], self.channel)
         };
-        if let Err(broken) = outcome {
-            return Err(self.broke(operation, broken));
-        }
+        outcome.map_err(|interruption| self.interrupted(operation, interruption))?;
         self.leave(at, operation, entered);
         self.operation += 1;
         let (schedule, buffer) = (&self.schedules[at], &self.buffers[at]);
@@ -170,6 +169,13 @@ impl RankState<'_> {
         }
         let (to, from) = (self.schedules[at].to, self.schedules[at].from);
         self.write(Event::Ended { t, seq: operation, entered, to, from });
+    }
+
+    fn interrupted(&mut self, operation: u64, interruption: Interruption) -> WorkerError {
+        match interruption {
+            Interruption::Broken(broken) => self.broke(operation, broken),
+            Interruption::Ended(message) => WorkerError::Failed(format!("rank {}: {message}", self.rank)),
+        }
     }
 
     /// Records a broken connection, and waits until the observer has written it down.
@@ -229,12 +235,9 @@ impl RankState<'_> {
         } else {
             buffer[self.rank * row..(self.rank + 1) * row].copy_from_slice(&bytes);
         }
-        let of = self.connections.iter().find(|one| one.0 == spec.algorithm);
-        let Some((_, connections)) = of else { return Ok(vec![own]) };
         let mut exchange = Exchange::for_schedules(std::iter::once(&schedule));
-        exchange
-            .run(&schedule, connections, &mut buffer, self.channel)
-            .map_err(|broken| self.broke(0, broken))?;
+        let outcome = exchange.run(&schedule, &mut self.links, &mut buffer, self.channel);
+        outcome.map_err(|interruption| self.interrupted(0, interruption))?;
         let at = |rank: usize| match is_direct {
             true => crate::schedule::block_from(schedule.bytes, ranks, self.rank, rank).0,
             false => rank * row,

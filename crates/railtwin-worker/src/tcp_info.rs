@@ -20,6 +20,9 @@ const MESSAGE: usize = 72;
 /// Least length of `struct tcp_info` up to the fields that are read (Linux 4.19).
 const INFO_LENGTH: usize = 224;
 
+/// Connections that are asked for at once: the answers must fit into the receive buffer of the socket.
+const ASKED: usize = 64;
+
 /// TCP_INFO of one connection; fields as the record schema has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpReading {
@@ -49,6 +52,48 @@ pub(crate) struct TcpReading {
 }
 
 impl TcpReading {
+    /// Adds another lane of the same group: packets, bytes, rates and times in work are summed; of round trips, states and
+    /// timers the worst counts, of times since something happened the latest.
+    pub(crate) fn add_lane(&mut self, lane: &Self) {
+        self.state = self.state.max(lane.state);
+        self.backoff = self.backoff.max(lane.backoff);
+        self.rtt = self.rtt.max(lane.rtt);
+        self.least_rtt = self.least_rtt.min(lane.least_rtt);
+        self.last_sent = self.last_sent.min(lane.last_sent);
+        self.last_received = self.last_received.min(lane.last_received);
+        self.last_ack = self.last_ack.min(lane.last_ack);
+        self.unacked += lane.unacked;
+        self.retransmits += lane.retransmits;
+        self.window += lane.window;
+        self.delivery_rate += lane.delivery_rate;
+        self.not_sent += lane.not_sent;
+        self.queue += lane.queue;
+        self.lost += lane.lost;
+        self.add_counters(lane);
+    }
+
+    /// Adds what only grows while a connection lasts.
+    pub(crate) const fn add_counters(&mut self, of: &Self) {
+        self.retransmits_all += of.retransmits_all;
+        self.busy += of.busy;
+        self.receiver_limited += of.receiver_limited;
+        self.buffer_limited += of.buffer_limited;
+        self.acked += of.acked;
+        self.received += of.received;
+        self.dsacks += of.dsacks;
+        self.reordered += of.reordered;
+        self.bytes_resent += of.bytes_resent;
+    }
+
+    /// Makes sums of times in work their means over lanes, so that they remain times.
+    pub(crate) const fn average_times(&mut self, lanes: u64) {
+        if lanes > 1 {
+            self.busy /= lanes;
+            self.receiver_limited /= lanes;
+            self.buffer_limited /= lanes;
+        }
+    }
+
     /// Writes its fields into an object that is open.
     pub(crate) fn write(&self, peer: u32, lines: &mut Lines) {
         let fields = [
@@ -105,18 +150,21 @@ impl TcpTable {
     pub(crate) fn read(&mut self, names: &[ConnectionName], into: &mut Vec<Option<TcpReading>>) {
         into.clear();
         into.resize(names.len(), None);
-        self.request.clear();
-        names.iter().enumerate().for_each(|(at, name)| request(&mut self.request, at as u32, name));
-        let kernel = NetlinkAddr::new(0, 0);
-        if sendto(self.socket.as_raw_fd(), &self.request, &kernel, MsgFlags::empty()).is_err() {
-            return;
-        }
-        // The kernel has answered before `sendto` returned.
-        while let Ok(length) = recv(self.socket.as_raw_fd(), &mut self.answer, MsgFlags::MSG_DONTWAIT) {
-            if let Some((at, reading)) = parse(&self.answer[..length])
-                && let Some(slot) = into.get_mut(at as usize)
-            {
-                *slot = Some(reading);
+        for (turn, names) in names.chunks(ASKED).enumerate() {
+            self.request.clear();
+            let number = |at: usize| (turn * ASKED + at) as u32;
+            names.iter().enumerate().for_each(|(at, name)| request(&mut self.request, number(at), name));
+            let kernel = NetlinkAddr::new(0, 0);
+            if sendto(self.socket.as_raw_fd(), &self.request, &kernel, MsgFlags::empty()).is_err() {
+                return;
+            }
+            // The kernel has answered before `sendto` returned.
+            while let Ok(length) = recv(self.socket.as_raw_fd(), &mut self.answer, MsgFlags::MSG_DONTWAIT) {
+                if let Some((at, reading)) = parse(&self.answer[..length])
+                    && let Some(slot) = into.get_mut(at as usize)
+                {
+                    *slot = Some(reading);
+                }
             }
         }
     }
@@ -209,6 +257,17 @@ fn reading(info: &[u8], queue: u64) -> Option<TcpReading> {
 }
 
 #[cfg(test)]
+impl TcpReading {
+    pub(crate) fn sample(scale: u64) -> Self {
+        Self { acked: 100 * scale, busy: 10 * scale, ..Self::default() }
+    }
+
+    pub(crate) const fn acked(&self) -> u64 {
+        self.acked
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -229,7 +288,8 @@ mod tests {
             SocketAddr::V6(_) => panic!("an IPv4 socket"),
         };
         let (local, remote) = (end(here.local_addr().expect("open")), end(here.peer_addr().expect("open")));
-        let name = ConnectionName { local, remote, peer: 1, sends: true, receives: true };
+        let name =
+            ConnectionName { local, remote, peer: 1, sends: true, receives: true, algorithm: 0, lane: 0 };
         let gone = ConnectionName { remote: (remote.0, 1), ..name };
         let mut table = TcpTable::open().expect("the kernel has sock_diag");
         let mut readings = Vec::new();
