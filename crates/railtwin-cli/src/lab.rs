@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use crate::export_config::{ConfigArgs, planned};
 use crate::export_site::site_of;
 use crate::foreseen::goes_on;
+use crate::lab_gap::{self, GapArgs};
+use crate::lab_run::{self, RunArgs};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -51,6 +53,10 @@ enum LabVerb {
         #[arg(value_name = "CABLE|SWITCH")]
         what: String,
     },
+    /// Measure the worst gap of UDP and TCP flows through a fault, a packet each millisecond
+    Gap(GapArgs),
+    /// Run the jobs of a scenario as real ranks on the paths of each balancer
+    Run(RunArgs),
     /// Hold the namespaces
     #[command(hide = true)]
     Hold,
@@ -169,7 +175,13 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
             let text = if lab.down()? { "down" } else { "no lab was up" };
             Ok(writeln!(streams.out, "{text}")?)
         }
-        LabVerb::Probe(_) | LabVerb::Fail { .. } | LabVerb::Repair { .. } if !args.inside => {
+        LabVerb::Probe(_)
+        | LabVerb::Fail { .. }
+        | LabVerb::Repair { .. }
+        | LabVerb::Gap(_)
+        | LabVerb::Run(_)
+            if !args.inside =>
+        {
             match lab.enter(&inside(call))? {
                 0 => Ok(()),
                 status => Err(CliError::Inside(u8::try_from(status).unwrap_or(1))),
@@ -184,7 +196,13 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
         LabVerb::Repair { what } => {
             let plant = plant_of(&lab)?;
             faults::repair(&plant, what)?.carry_out(&frr(&plant)?, &lab.folder)?;
-            Ok(())
+            let seconds = railtwin_lab::plant::wait_for_routes(&plant)?;
+            Ok(writeln!(streams.out, "{what}: repaired; all routes stand after {seconds:.2} s")?)
+        }
+        LabVerb::Run(run) => lab_run::run(&lab, &plant_of(&lab)?, run, streams),
+        LabVerb::Gap(gap) => {
+            let plant = plant_of(&lab)?;
+            lab_gap::run(&plant, (&frr(&plant)?, &lab.folder), gap, streams)
         }
         LabVerb::Hold => match lab.hold(&plant_of(&lab)?)? {},
     }

@@ -67,6 +67,8 @@ mod intranode;
 mod intranode_measured;
 mod intranode_regression;
 mod lab;
+mod lab_gap;
+mod lab_run;
 mod label;
 mod memory_watch;
 mod meter;

@@ -2,6 +2,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use railtwin_fabric::LinkId;
+
 use crate::host::{LabError, LabRefusal, command};
 use crate::plant::{Drop, Frr, Plant, PlantEnd, drop_packets, kill_daemon, stop_dropping};
 
@@ -22,7 +24,47 @@ pub enum LabFault {
     Loss(String, f64),
 }
 
+impl std::str::FromStr for LabFault {
+    type Err = String;
+
+    /// Reads `kind name`, and for `loss` a share behind them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let (kind, name, share) = (words.next().unwrap_or_default(), words.next(), words.next());
+        let accepted =
+            "write link, node, daemon, silent, gray or loss, and a name, such as \"link leaf-0:up3\"";
+        let name = name.map(str::to_owned).ok_or_else(|| format!("{text:?} names nothing: {accepted}"))?;
+        let is_over = words.next().is_none() && (kind == "loss" || share.is_none());
+        match kind {
+            "link" if is_over => Ok(Self::Link(name)),
+            "node" if is_over => Ok(Self::Node(name)),
+            "daemon" if is_over => Ok(Self::Daemon(name)),
+            "silent" if is_over => Ok(Self::Silent(name)),
+            "gray" if is_over => Ok(Self::Gray(name)),
+            "loss" if is_over => {
+                let share = share.unwrap_or("0.1");
+                let share =
+                    share.parse().map_err(|_| format!("{share:?} is no share: write one such as 0.1"))?;
+                Ok(Self::Loss(name, share))
+            }
+            _ => Err(format!("{text:?} is no fault: {accepted}")),
+        }
+    }
+}
+
 impl LabFault {
+    /// Name of the cable, end or switch; of a daemon that of its switch.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Link(name)
+            | Self::Node(name)
+            | Self::Silent(name)
+            | Self::Gray(name)
+            | Self::Loss(name, _) => name,
+            Self::Daemon(name) => name.split_once(':').map_or(name, |(switch, _)| switch),
+        }
+    }
+
     /// Its kind, as the command has it.
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -131,6 +173,31 @@ fn of_node<'p>(plant: &'p Plant, name: &str, state: &'static str) -> Vec<Step<'p
 }
 
 impl Checked<'_> {
+    /// Links on which packets feel it: of a cable both, of an end the one that leaves it, of a switch all that enter it or
+    /// leave it.
+    pub fn links(&self) -> Vec<LinkId> {
+        let mut links = Vec::new();
+        for step in &self.steps {
+            match *step {
+                Step::Set(end, _) => {
+                    let link = self.plant.link(&end.node, &end.interface);
+                    links.extend(link.into_iter().flat_map(|link| [link, link.reverse()]));
+                }
+                Step::Drop(end, _) => links.extend(self.plant.link(&end.node, &end.interface)),
+                Step::Kill(switch, _) => {
+                    let ends = self.plant.cables.iter().flat_map(|cable| &cable.ends);
+                    let own = ends.filter(|end| end.node == switch);
+                    let own = own.filter_map(|end| self.plant.link(&end.node, &end.interface));
+                    links.extend(own.flat_map(|link| [link, link.reverse()]));
+                }
+                Step::Pass(_) | Step::Start(..) => {}
+            }
+        }
+        links.sort_unstable();
+        links.dedup();
+        links
+    }
+
     /// Carries it out, within the namespaces of the lab. `folder` is that of the lab.
     ///
     /// # Errors
@@ -147,7 +214,6 @@ impl Checked<'_> {
                 Step::Start(switch, daemon) => frr.restart(switch, folder, daemon)?,
             }
         }
-        debug_assert!(!self.plant.cables.is_empty() || self.steps.is_empty());
         Ok(())
     }
 }
@@ -170,4 +236,20 @@ pub fn start_watcher(
     command.args(["netns", "exec", leaf, "sh"]).arg(&script).env("PATH", path).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(|error| LabError(format!("{}: {error}", script.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LabFault;
+
+    #[test]
+    fn faults_are_read() {
+        assert_eq!("link leaf-0:up3".parse(), Ok(LabFault::Link("leaf-0:up3".into())));
+        assert_eq!("loss leaf-0:up3 0.25".parse(), Ok(LabFault::Loss("leaf-0:up3".into(), 0.25)));
+        let daemon: LabFault = "daemon leaf-0:bfdd".parse().expect("it is one");
+        assert_eq!(daemon.name(), "leaf-0");
+        for text in ["", "link", "link a b", "fire leaf-0", "loss a x"] {
+            assert!(text.parse::<LabFault>().is_err(), "{text}");
+        }
+    }
 }

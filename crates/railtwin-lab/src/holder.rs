@@ -157,7 +157,10 @@ impl Lab {
         let inner = children.split_whitespace().next().unwrap_or_default().to_owned();
         let own = std::env::current_exe().map_err(|error| LabError(error.to_string()))?;
         let mut command = Command::new("nsenter");
-        command.args(["--target", &inner, "--net", "--mount", "--pid"]).arg(own).args(words);
+        command.args(["--target", &inner, "--net", "--mount", "--pid"]);
+        // Entering leaves the working folder, which names of files are relative to.
+        let here = std::env::current_dir().map_err(|error| LabError(error.to_string()))?;
+        command.args(["env", "-C"]).arg(here).arg(own).args(words);
         let status = command.status().map_err(|error| LabError(format!("nsenter: {error}")))?;
         Ok(status.code().unwrap_or(1))
     }

@@ -85,7 +85,6 @@ impl Drop for MasterHandle {
 }
 
 enum Inbox {
-    Client(u32, UnixStream),
     Line(u32, String),
     Gone(u32),
     Answers(Result<Vec<Answer>, LabError>),
@@ -232,6 +231,7 @@ impl<'p> Loop<'p> {
         // A client that takes nothing must not hold up the others.
         let _ = stream.set_write_timeout(Some(Duration::from_millis(200)));
         let inbox = self.inbox.clone();
+        self.clients.insert(number, Client { stream, rows: BTreeMap::new(), job: None });
         std::thread::spawn(move || {
             for line in BufReader::new(reader).lines().map_while(Result::ok) {
                 if inbox.send(Inbox::Line(number, line)).is_err() {
@@ -240,14 +240,10 @@ impl<'p> Loop<'p> {
             }
             let _ = inbox.send(Inbox::Gone(number));
         });
-        let _ = self.inbox.send(Inbox::Client(number, stream));
     }
 
     fn take(&mut self, mail: Inbox) -> Result<(), LabError> {
         match mail {
-            Inbox::Client(number, stream) => {
-                self.clients.insert(number, Client { stream, rows: BTreeMap::new(), job: None });
-            }
             Inbox::Line(number, line) => match protocol::read(&line) {
                 Ok(said) => self.said(number, said)?,
                 Err(problem) => self.tell(number, &protocol::error(0, &problem)),

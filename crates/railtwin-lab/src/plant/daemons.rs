@@ -216,12 +216,13 @@ pub(crate) fn kill_daemon(folder: &Path, switch: &str, daemon: &str) -> Result<(
         .map_err(|errno| LabError(format!("{switch}: {daemon} (process {pid}): {errno}")))
 }
 
-/// Waits until every switch has, for each NIC, as many next hops as the fabric has ways.
+/// Waits until every switch has, for each NIC, as many next hops as the fabric has ways; the time that it took, s.
 ///
 /// # Errors
 /// The routes do not come: with the first one that is missing.
-pub(crate) fn wait_for_routes(plant: &Plant) -> Result<(), LabError> {
-    let until_ns = now_ns() + PATIENCE_NS;
+pub fn wait_for_routes(plant: &Plant) -> Result<f64, LabError> {
+    let from_ns = now_ns();
+    let until_ns = from_ns + PATIENCE_NS;
     let wanted = wanted(plant);
     for (switch, routes) in &wanted {
         loop {
@@ -236,7 +237,7 @@ pub(crate) fn wait_for_routes(plant: &Plant) -> Result<(), LabError> {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-    Ok(())
+    Ok((now_ns() - from_ns) as f64 / 1e9)
 }
 
 /// By switch: addresses of NICs, and how many next hops lead there.

@@ -16,8 +16,8 @@ use railtwin_formats::switch_config::{FabricPlan, HostNic};
 use crate::host::LabRefusal;
 
 pub(crate) use build::build;
-pub use daemons::{Frr, FrrSetting};
-pub(crate) use daemons::{kill_daemon, run_folder, wait_for_routes};
+pub use daemons::{Frr, FrrSetting, wait_for_routes};
+pub(crate) use daemons::{kill_daemon, run_folder};
 pub(crate) use shape::{Drop, drop_packets, stop_dropping};
 
 /// Most switches and hosts of a lab: each switch runs three daemons of about 13 MiB together.
