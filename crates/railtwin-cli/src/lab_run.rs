@@ -29,6 +29,9 @@ pub(crate) struct RunArgs {
     /// Seconds of each draw
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
+    /// Silence links so many times in each draw of C4P, and say how soon they are left; with --probes
+    #[arg(long, value_name = "COUNT", requires = "probes", hide = true)]
+    avoid: Option<u32>,
     /// C4P probes all paths this often, such as "100 ms"
     #[arg(long, value_name = "TIME", value_parser = |text: &str| text.parse::<SimTime>())]
     probes: Option<SimTime>,
@@ -93,7 +96,15 @@ pub(crate) fn run(
         for draw in 0..args.draws {
             let name = format!("{balancer}-{draw}");
             let setting = setting(&case, balancer_of(balancer, args.probes), draw);
-            let Draw { busbw, .. } = bench.run(&name, &setting, |_| Ok(()))?;
+            let Draw { busbw, .. } = bench.run(&name, &setting, |master| {
+                if let Some(samples) = args.avoid {
+                    for one in railtwin_lab::bandwidth::avoid(plant, master, samples)? {
+                        println!("{} {} {:?}", plant.fabric.link_name(one.link), one.lanes, one.seconds);
+                    }
+                    for note in master.notes() { println!("{:?}", note); }
+                }
+                Ok(())
+            })?;
             let mbit = |rate: &f64| format!("{:.0}", rate / 1e6);
             let all: Vec<String> = busbw.iter().map(mbit).collect();
             let mean = busbw.iter().sum::<f64>() / busbw.len().max(1) as f64;

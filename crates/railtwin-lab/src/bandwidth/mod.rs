@@ -1,4 +1,5 @@
 //! Jobs of a scenario as real ones: ranks in the hosts' namespaces, whose connections take the ports of a master.
+mod avoid;
 mod jobs;
 mod records;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use railtwin_engine::Case;
 use railtwin_fabric::LinkId;
 
+pub use avoid::{Avoidance, avoid};
 pub use jobs::{LabJob, jobs_of};
 
 use crate::host::{LabError, now_ns};

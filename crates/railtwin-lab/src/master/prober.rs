@@ -4,10 +4,11 @@
 //! both ends are sockets of one process.
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, setsockopt, socket, sockopt};
 use railtwin_control::controller::Answer;
 use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_units::SimTime;
@@ -121,13 +122,10 @@ impl<'p> LabProber<'p> {
         let Some(port) = self.ports.find(&mut self.predictor, source, (17, to), 0, wanted)? else {
             return Ok(false);
         };
+        let own = SocketAddrV4::new(source.address, port);
         let socket = within(&source.node, || {
-            let make = || {
-                let socket = UdpSocket::bind(SocketAddrV4::new(source.address, port))?;
-                socket.set_nonblocking(true)?;
-                socket.connect(SocketAddr::V4(to)).map(|()| socket)
-            };
-            make().map_err(|error: std::io::Error| LabError(format!("{}: probe: {error}", source.node)))
+            sender(own, to)
+                .map_err(|error| LabError(format!("{}: probe from port {port}: {error}", source.node)))
         })?;
         self.known.insert(key(asked), (port, socket));
         Ok(true)
@@ -154,6 +152,16 @@ impl<'p> LabProber<'p> {
             }
         }
     }
+}
+
+/// A socket that sends from a port; probes to several hosts may share it.
+fn sender(own: SocketAddrV4, to: SocketAddrV4) -> std::io::Result<UdpSocket> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Inet, SockType::Datagram, flags, None)?;
+    setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+    bind(fd.as_raw_fd(), &SockaddrIn::from(own))?;
+    let socket = UdpSocket::from(fd);
+    socket.connect(SocketAddr::V4(to)).map(|()| socket)
 }
 
 fn key(asked: &Asked) -> (DeviceId, DeviceId, Vec<LinkId>) {

@@ -122,8 +122,8 @@ pub fn serve<T>(
         let outcome = work(&handle);
         drop(handle);
         let served = served.join().unwrap_or_else(|_| Err(LabError("the master broke off".into())));
-        let outcome = outcome?;
-        served.map(|()| outcome)
+        // A master that broke off is why the work did.
+        served.and(outcome)
     })
 }
 
