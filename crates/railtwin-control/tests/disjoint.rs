@@ -8,7 +8,8 @@ use railtwin_control::paths::{Avoid, JobId, QueuePairs, disjoint, disjoint_sourc
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{HostId, LinkId};
 use railtwin_routing::{
-    EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, SteeredPath, nic_ip,
+    EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, SteeredPath,
+    nic_ip,
 };
 use railtwin_testkit::draws::any_ecmp;
 use railtwin_testkit::fabrics::nics;
@@ -133,7 +134,9 @@ fn ports_of_a_connection_share_no_link_without_planes() {
                 let tuple = FiveTuple::roce(nic_ip(source), nic_ip(target), port.expect("a way"));
                 let key = HashKey::of(tuple).with_target_qp(numbers[row as usize]);
                 let mut path = Vec::new();
-                routing.route(NicPort { nic: source, port: row % 2 }, target, &key, &mut path).expect("a way");
+                routing
+                    .route(NicPort { nic: source, port: row % 2 }, target, &key, &mut path)
+                    .expect("a way");
                 links.extend_from_slice(&path[1..path.len() - 1]);
             }
             links.sort();

@@ -15,6 +15,8 @@ pub mod fault;
 mod host;
 pub mod job;
 pub mod network;
+pub mod page;
+pub mod simulated;
 pub mod tools;
 pub mod trial;
 pub mod verdict;
