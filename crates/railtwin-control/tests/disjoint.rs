@@ -4,11 +4,12 @@
 use crate::fabrics;
 use fabrics::*;
 use proptest::prelude::*;
-use railtwin_control::paths::{Avoid, disjoint_source_ports};
+use railtwin_control::paths::{Avoid, JobId, QueuePairs, disjoint, disjoint_source_ports};
 use railtwin_fabric::preset::{DcnPlus, Hpn};
 use railtwin_fabric::{HostId, LinkId};
 use railtwin_routing::{
-    FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, SteeredPath, nic_ip,
+    EcmpConfig, Fields, FiveTuple, Forwarding, HashKey, LinkMask, NicPort, Routing, Seeds, SteeredPath,
+    nic_ip,
 };
 use railtwin_testkit::draws::any_ecmp;
 use railtwin_testkit::fabrics::nics;
@@ -110,6 +111,39 @@ fn dead_and_busy_links_are_avoided() {
     let mut expected = uplinks(&all[7..10]);
     expected.sort();
     assert_eq!(three, expected);
+}
+
+/// Without planes both ports of a NIC reach the same spines: a connection's paths share no link down from them either, and
+/// as many as its two leaves have uplinks are found, whatever the draw (HPN appendix B).
+#[test]
+fn ports_of_a_connection_share_no_link_without_planes() {
+    let fabric = railtwin_testkit::fabrics::leaves(railtwin_testkit::draws::host(2), 4, 2, 4);
+    let fabric = fabric.build().expect("two sets of two leaves under four spines");
+    let forwarding = Forwarding::new(&fabric, &LinkMask::none(&fabric));
+    let ecmp = crc32(Seeds::PerSwitch);
+    for fields in [Fields::FIVE_TUPLE, Fields::FIVE_TUPLE | Fields::TARGET_QP] {
+        let ecmp = EcmpConfig { spec: ecmp.spec.with_fields(fields), ..ecmp };
+        let routing = Routing::new(&fabric, &forwarding, &ecmp);
+        let (source, target) = (fabric.nic(HostId(0), 0), fabric.nic(HostId(2), 0));
+        for (count, draw) in [(2, 1), (4, 2), (4, 3), (8, 4), (8, 5), (8, 6)] {
+            let one = QueuePairs { job: JobId(0), source, target, first: 0, count, ports: 2 };
+            let numbers: Vec<u32> = (0..count).map(|row| 1000 + 7 * row).collect();
+            let ports = disjoint(&routing, &[one], &numbers, draw);
+            let mut links = Vec::new();
+            for (row, port) in (0..count).zip(ports) {
+                let tuple = FiveTuple::roce(nic_ip(source), nic_ip(target), port.expect("a way"));
+                let key = HashKey::of(tuple).with_target_qp(numbers[row as usize]);
+                let mut path = Vec::new();
+                routing
+                    .route(NicPort { nic: source, port: row % 2 }, target, &key, &mut path)
+                    .expect("a way");
+                links.extend_from_slice(&path[1..path.len() - 1]);
+            }
+            links.sort();
+            links.dedup();
+            assert_eq!(links.len(), 2 * count as usize, "{fields}: {count} queue pairs, draw {draw}");
+        }
+    }
 }
 
 proptest! {

@@ -75,10 +75,16 @@ impl PathSink {
         true
     }
 
-    /// The queue pairs of the edge being written carry other shares than even ones, where they were told so.
+    /// The queue pairs of the edge being written carry other shares than even ones, where they were told so. One that
+    /// carries nothing uses no link: its bundle does not wait for a full link that it sends nothing over.
     pub(crate) fn weigh(&mut self, connection: &Connection, chosen: &ChosenPaths) {
         for (row, strand) in (connection.first..).zip(&mut self.strands[self.from..self.used]) {
             let Some(share) = chosen.share(row) else { continue };
+            if share == 0.0 {
+                strand.links.clear();
+                strand.parts.clear();
+                continue;
+            }
             strand.parts.resize(strand.links.len(), 1.0);
             strand.parts.iter_mut().for_each(|part| *part *= share * f64::from(strand.of));
         }

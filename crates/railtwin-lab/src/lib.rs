@@ -26,6 +26,8 @@ pub mod plant;
 pub mod predict;
 pub mod probe;
 mod sniff;
+pub mod page;
+pub mod simulated;
 pub mod tools;
 pub mod trial;
 pub mod verdict;

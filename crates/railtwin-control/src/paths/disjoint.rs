@@ -58,11 +58,12 @@ pub fn disjoint_source_ports(
     Ok(chosen.into_iter().map(|path| paths[path].clone()).collect())
 }
 
-/// Every connection by itself (HPN appendix B, algorithm 1): the queue pairs of one NIC port get pairwise
-/// disjoint paths as far as there are any, whatever others use. Source ports are replayed through the switches'
-/// hashes from a place that the draw gives each connection, as hosts know nothing of each other; where so many
-/// tries find too few, all 16,384 are sorted by path. `numbers` are those of the queue pairs at the target, by row.
-/// Returns the source port of each row; none where there is no live path.
+/// Every connection by itself (HPN appendix B, algorithm 1): its queue pairs get pairwise disjoint paths as far as
+/// there are any, whatever other connections use. Ports of the NIC are planned in turn, each off the links of those
+/// before it: with planes they never meet, elsewhere they share links down from the spines. Source ports are replayed
+/// through the switches' hashes from a place that the draw gives each connection, as hosts know nothing of each other;
+/// where so many tries find too few, all 16,384 are sorted by path. `numbers` are those of the queue pairs at the
+/// target, by row. Returns the source port of each row; none where there is no live path.
 pub fn disjoint(
     routing: &Routing<'_>,
     connections: &[QueuePairs],
@@ -75,15 +76,16 @@ pub fn disjoint(
         .par_iter()
         .map(|connection| {
             let mut ports = Vec::with_capacity(connection.count as usize);
+            let mut used = Vec::new();
             for port in 0..connection.ports {
                 let wanted: Vec<u32> = connection.by_port(port).collect();
                 let from = NicPort { nic: connection.source, port };
                 let first = stream::mix(draw ^ stream::mix(u64::from(wanted[0])));
                 let chosen = if reads_queue_pair {
                     let numbers = wanted.iter().map(|&row| numbers[row as usize]);
-                    disjoint_ports_by_number(routing, from, connection.target, numbers, first)
+                    disjoint_ports_by_number(routing, from, connection.target, numbers, first, &mut used)
                 } else {
-                    disjoint_ports(routing, from, connection.target, wanted.len(), first)
+                    disjoint_ports(routing, from, connection.target, wanted.len(), first, &mut used)
                 };
                 let turns = chosen.iter().cycle();
                 ports.extend(wanted.into_iter().zip(turns).map(|(row, &port)| (row, port)));
@@ -100,16 +102,25 @@ pub fn disjoint(
 /// Tries for each path wanted before all source ports are sorted.
 const TRIES: usize = 64;
 
-/// Up to `count` source ports with pairwise disjoint paths; none where there is no way.
+/// How often each link stands in `used`, by [`LinkId`].
+fn uses(routing: &Routing<'_>, used: &[LinkId]) -> Vec<u32> {
+    let mut busy = vec![0_u32; routing.fabric.link_count()];
+    used.iter().for_each(|link| busy[link.index()] += 1);
+    busy
+}
+
+/// Up to `count` source ports with pairwise disjoint paths off the links in `used`, to which theirs are added. Where
+/// there are too few, fewer or those that share least with it; none where there is no way.
 fn disjoint_ports(
     routing: &Routing<'_>,
     from: NicPort,
     target: DeviceId,
     count: usize,
     first: u64,
+    used: &mut Vec<LinkId>,
 ) -> Vec<u16> {
     let key = HashKey::of(FiveTuple::roce(nic_ip(from.nic), nic_ip(target), 0));
-    let (mut ports, mut used, mut path) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ports, mut path, before) = (Vec::new(), Vec::new(), used.len());
     for step in 0..TRIES * count {
         let port = 0xC000 | ((first as usize + step) & 0x3FFF) as u16;
         path.clear();
@@ -126,8 +137,12 @@ fn disjoint_ports(
             }
         }
     }
-    let exact = disjoint_source_ports(routing, from, target, &key, count, &Avoid::default());
-    exact.map_or_else(|_| ports, |paths| paths.iter().map(|path| path.source_port).collect())
+    let busy = uses(routing, &used[..before]);
+    let avoid = Avoid { dead: None, busy: &busy };
+    let Ok(exact) = disjoint_source_ports(routing, from, target, &key, count, &avoid) else { return ports };
+    used.truncate(before);
+    used.extend(exact.iter().flat_map(SteeredPath::beyond_access));
+    exact.iter().map(|path| path.source_port).collect()
 }
 
 /// The same where switches hash the queue pair, whose number at the target is one of `numbers`: a port found for one
@@ -138,10 +153,11 @@ fn disjoint_ports_by_number(
     target: DeviceId,
     numbers: impl ExactSizeIterator<Item = u32>,
     first: u64,
+    used: &mut Vec<LinkId>,
 ) -> Vec<u16> {
     let key = HashKey::of(FiveTuple::roce(nic_ip(from.nic), nic_ip(target), 0));
     let tries = TRIES * numbers.len();
-    let (mut ports, mut used, mut path) = (Vec::new(), Vec::<LinkId>::new(), Vec::new());
+    let (mut ports, mut path) = (Vec::new(), Vec::new());
     for number in numbers {
         let key = key.with_target_qp(number);
         let mut walk = |port: u16| {
@@ -156,8 +172,7 @@ fn disjoint_ports_by_number(
             between.iter().all(|link| !used.contains(link))
         });
         let port = free.unwrap_or_else(|| {
-            let mut busy = vec![0_u32; routing.fabric.link_count()];
-            used.iter().for_each(|link| busy[link.index()] += 1);
+            let busy = uses(routing, used);
             let exact =
                 disjoint_source_ports(routing, from, target, &key, 1, &Avoid { dead: None, busy: &busy });
             let port = exact.ok().and_then(|paths| paths.first().map(|path| path.source_port));
