@@ -174,7 +174,7 @@ impl<'a> Checks<'a> {
         self.row("partner of each port", expected.join("; "), seen.join("; "), ok);
         let simulated = simulated::negotiation(&set, &self.numbers.ends).seconds();
         self.row_of_times("time to negotiate", simulated, " simulated", took.unwrap_or(f64::INFINITY));
-        Ok(())
+        self.partner.spread()
     }
 
     /// Who learns the host's address, and what that means for traffic. Returns the sources by leaf, and the agent.

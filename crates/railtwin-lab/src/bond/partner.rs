@@ -86,6 +86,8 @@ impl Drop for Kept {
 #[derive(Debug)]
 pub(super) struct Partner {
     control: PathBuf,
+    socket: String,
+    tool: Tool,
     _daemons: [Kept; 2],
 }
 
@@ -112,12 +114,7 @@ impl Partner {
             &file("db.log"),
         )?;
         await_file(&file("db.sock"), &file("db.log"))?;
-        let settings = |words: &[&str]| {
-            let mut command = programs.set.command();
-            command.arg(format!("--db={socket}")).arg("--timeout=10").args(words);
-            of_output(&format!("ovs-vsctl {}", words.join(" ")), &mut command)
-        };
-        settings(&["--no-wait", "init"])?;
+        set(&programs.set, &socket, &["--no-wait", "init"])?;
         let switch = Kept::start(
             in_host(&programs.switch, folder)
                 .arg(&socket)
@@ -128,12 +125,22 @@ impl Partner {
         await_file(&file("vs.ctl"), &file("vs.log"))?;
         let address = format!("other_config:hwaddr=\"{HOST_MAC}\"");
         // Without rebalancing a flow stays at its port, so it is the ports alone that move it.
-        let words = "-- add-bond b0 bond0 p0 p1 bond_mode=balance-tcp lacp=active other_config:lacp-time=fast \
+        let words = "-- add-bond b0 bond0 p0 p1 bond_mode=active-backup lacp=active other_config:lacp-time=fast \
                      other_config:bond-rebalance-interval=0";
         let bridge = ["add-br", "b0", "--", "set", "bridge", "b0", "datapath_type=netdev", &address];
         let all: Vec<&str> = bridge.into_iter().chain(words.split_whitespace()).collect();
-        settings(&all)?;
-        Ok(Self { control: file("vs.ctl"), _daemons: [switch, database] })
+        set(&programs.set, &socket, &all)?;
+        let (control, tool) = (file("vs.ctl"), programs.set.clone());
+        Ok(Self { control, socket, tool, _daemons: [switch, database] })
+    }
+
+    /// Spreads flows over the ports by their hash. Open vSwitch gives all buckets of the hash to the port that comes first,
+    /// and moves them by load only: so the mode is set once both are there, which deals the buckets anew.
+    ///
+    /// # Errors
+    /// The daemons do not take it.
+    pub(super) fn spread(&self) -> Result<(), LabError> {
+        set(&self.tool, &self.socket, &["set", "port", "bond0", "bond_mode=balance-tcp"])
     }
 
     /// The bond as LACP sees it.
@@ -169,6 +176,13 @@ impl Partner {
             None => Err(failed("no answer".into())),
         }
     }
+}
+
+/// Settings, by words of `ovs-vsctl`; the daemon has taken them when it returns.
+fn set(tool: &Tool, socket: &str, words: &[&str]) -> Result<(), LabError> {
+    let mut command = tool.command();
+    command.arg(format!("--db={socket}")).arg("--timeout=10").args(words);
+    of_output(&format!("ovs-vsctl {}", words.join(" ")), &mut command).map(drop)
 }
 
 /// An answer of the control socket.
