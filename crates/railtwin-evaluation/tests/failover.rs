@@ -98,8 +98,8 @@ const ROWS: [Row; 11] = [
         keys: "[dual_tor]\nremedy = \"lacp\"",
         fault: "leaf = \"leaf-0\"\nkind = \"control-plane\"",
         looks_at: |from, to| from == "host-0/nic-0" && to == "leaf-0",
-        measured: "2.7 s until expired, 5.6 s out of the bond of Open vSwitch",
-        band: Some((0.0, 6.0)),
+        measured: "2.6 s (a bond of Open vSwitch; detached after 5.6 s)",
+        band: Some((2.0, 3.2)),
     },
     Row {
         title: "the same, a watcher takes host ports down after 3 s",
