@@ -68,9 +68,12 @@ impl BondReport {
 impl fmt::Display for BondReport {
     /// A table in text, one line for each check.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = |of: fn(&BondRow) -> &str| self.rows.iter().map(|row| of(row).len()).max().unwrap_or(0);
-        let (name, expected) = (width(|row| &row.name), width(|row| &row.expected));
-        writeln!(f, "{:name$}  {:expected$}  {}", self.partner, "expected", "seen")?;
+        let width = |head: &str, of: fn(&BondRow) -> &str| {
+            self.rows.iter().map(of).chain([head]).map(|text| text.chars().count()).max().unwrap_or(0)
+        };
+        let name = width(&self.partner, |row| &row.name);
+        let expected = width("expected", |row| &row.expected);
+        writeln!(f, "{:name$}  {:expected$}  seen", self.partner, "expected")?;
         for row in &self.rows {
             let mark = if row.ok { "" } else { "  NOT AS EXPECTED" };
             writeln!(f, "{:name$}  {:expected$}  {}{mark}", row.name, row.expected, row.seen)?;
@@ -124,6 +127,6 @@ mod tests {
         assert!(!report.is_good());
         let text = report.to_string();
         assert_eq!(text.lines().filter(|line| line.ends_with("NOT AS EXPECTED")).count(), 1);
-        assert!(text.contains("attached  2         1  NOT AS EXPECTED"), "{text}");
+        assert!(text.contains("\nattached            2         1  NOT AS EXPECTED\n"), "{text}");
     }
 }
