@@ -8,10 +8,13 @@
 //! 5. [`verdict`]: events against the truth, pure.
 //! 6. [`trial`]: all of it in order.
 //!
+//! Beside it, [`bond`]: LACP of ours against the bond of Open vSwitch.
+//!
 //! It needs root, network namespaces and `tc`; [`lacks`] says what is missing.
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes, files and clocks are its matter")]
 
 pub mod bandwidth;
+pub mod bond;
 pub mod fault;
 pub mod faults;
 pub mod gap;

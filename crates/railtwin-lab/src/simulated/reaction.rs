@@ -167,8 +167,8 @@ impl LabFault {
                 looks_at: FROM_HOST,
                 ..described(
                     "the same, LACP stops with it",
-                    "2.7 s until expired, 5.6 s out of the bond of Open vSwitch",
-                    Some((0.0, 6.0)),
+                    "2.6 s (a bond of Open vSwitch; detached after 5.6 s)",
+                    Some((2.0, 3.2)),
                 )
             },
             Self::LeafDaemonWatcher => Description {

@@ -14,7 +14,8 @@ pub(super) fn daemons(switch: &SwitchPlan) -> String {
     )
 }
 
-/// Settings of the kernel: how it hashes, and that the leaf answers for hosts of its own network (HPN section 4.2).
+/// Settings of the kernel: how it hashes, that the leaf answers for hosts of its own network, and that it learns hosts from
+/// what they announce (HPN section 4.2), which Linux else does not.
 pub(super) fn sysctl(switch: &SwitchPlan) -> String {
     let mut text = format!(
         "net.ipv4.ip_forward = 1\n\
@@ -29,7 +30,11 @@ pub(super) fn sysctl(switch: &SwitchPlan) -> String {
     );
     for one in &switch.attachments {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "net.ipv4.conf.{}.proxy_arp = 1", one.interface);
+        let _ = writeln!(
+            text,
+            "net.ipv4.conf.{0}.proxy_arp = 1\nnet.ipv4.conf.{0}.arp_accept = 1",
+            one.interface
+        );
     }
     text
 }
