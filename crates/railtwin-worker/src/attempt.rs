@@ -185,3 +185,69 @@ pub(crate) fn read_into(mut stream: &TcpStream, bytes: &mut [u8], filled: &mut u
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::OwnedFd;
+
+    use nix::sys::socket::{AddressFamily, Backlog, SockType, listen, socket};
+
+    use super::*;
+    use crate::greeting::GREETING;
+    use crate::job::Algorithm;
+
+    /// A socket that connects without waiting: a place in the queue of a listener.
+    fn connecting(to: SocketAddrV4) -> OwnedFd {
+        let fd =
+            socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_NONBLOCK, None).expect("a socket");
+        let _ = connect(fd.as_raw_fd(), &SockaddrIn::from(to));
+        fd
+    }
+
+    #[test]
+    fn a_connection_that_does_not_come_up_is_tried_again() {
+        let own = 192 + (std::process::id() % 60) as u8;
+        let text = format!(
+            "addresses = [\"127.{own}.1.1\", \"127.{own}.1.2\"]\nport = 21000\nsteps = 1\nrecords = \"r\"\n\
+             [[collectives]]\nalgorithm = \"ring\"\nbytes = 64\n"
+        );
+        let job = Job::parse(&text, "job.toml").expect("the job is right");
+        let ends = LaneEnds { job: &job, from: 0, to: 1 };
+        let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).expect("a socket");
+        bind(fd.as_raw_fd(), &SockaddrIn::from(job.address(1))).expect("the address is free");
+        listen(&fd, Backlog::new(0).expect("a short queue")).expect("it is bound");
+        let listener = TcpListener::from(fd);
+        // The kernel drops whatever more wants to connect.
+        let others: Vec<OwnedFd> = (0..4).map(|_| connecting(job.address(1))).collect();
+        let greeting =
+            || Greeting { algorithm: Algorithm::Ring, from: 0, to: 1, ranks: 2, lane: 3, generation: 7 };
+        let mut attempt = Attempt::start(ends, 22_000, 0).expect("the port is free");
+        assert!(matches!(attempt.go_on(ends, greeting, 1), AttemptOutcome::Pending));
+        assert_eq!((attempt.due_ns(), attempt.has_greeted()), (Some(COMES_UP_NS), false));
+        assert!(matches!(attempt.go_on(ends, greeting, COMES_UP_NS), AttemptOutcome::Pending));
+        assert_eq!(attempt.due_ns(), Some(2 * COMES_UP_NS), "another connection from the same port");
+        drop(others);
+        listener.set_nonblocking(true).expect("sockets can be nonblocking");
+        let mut now_ns = COMES_UP_NS;
+        let mut accepted = Vec::new();
+        let answered = loop {
+            now_ns += COMES_UP_NS;
+            while let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(true).expect("sockets can be nonblocking");
+                accepted.push((stream, [0; GREETING], 0));
+            }
+            for (stream, bytes, filled) in &mut accepted {
+                if *filled < GREETING && matches!(read_into(stream, bytes, filled), Ok(true)) {
+                    assert_eq!(Greeting::read(bytes), Some(greeting()));
+                    stream.write_all(&77_u64.to_le_bytes()).expect("it is connected");
+                }
+            }
+            match attempt.go_on(ends, greeting, now_ns) {
+                AttemptOutcome::Pending => std::thread::yield_now(),
+                outcome => break outcome,
+            }
+        };
+        assert!(matches!(&answered, AttemptOutcome::Answered(_, 77)), "{answered:?}");
+    }
+}

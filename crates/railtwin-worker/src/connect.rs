@@ -113,7 +113,9 @@ fn enter(
         let lanes = connections.receives.entry(peer).or_default();
         // Lanes come in any order.
         let at = lanes.partition_point(|one: &ReceiveLane| one.lane < lane);
-        lanes.insert(at, ReceiveLane { generation, ..ReceiveLane::new(lane, stream, slot) });
+        let mut receives = ReceiveLane::new(lane, stream, slot, job.tcp.window);
+        receives.generation = generation;
+        lanes.insert(at, receives);
     };
     match (opened, is_both) {
         (false, false) => {

@@ -83,7 +83,7 @@ impl Exchange {
     ) -> Result<bool, Break> {
         let mut has_moved = false;
         while let Some(one) = schedule.receives.get(at.received) {
-            let lanes = connections.from_mut(one.peer);
+            let lanes = connections.incoming_mut(one.peer);
             let count = lanes.len();
             let mut is_whole = true;
             for (lane, done) in lanes.iter_mut().zip(&mut at.receiving) {
@@ -158,7 +158,7 @@ fn send(
 ) -> Result<bool, Break> {
     let mut has_moved = false;
     while let Some(one) = schedule.sends.get(at.sent).filter(|one| at.received >= one.needs) {
-        let lanes = connections.to_mut(one.peer);
+        let lanes = connections.outgoing_mut(one.peer);
         let count = lanes.len();
         let mut is_whole = true;
         for (number, (lane, done)) in lanes.iter_mut().zip(&mut at.sending).enumerate() {
@@ -229,12 +229,12 @@ mod tests {
                     if is_both {
                         let [back, forth] = if lanes > 1 { pair() } else { [clone(&there), clone(&here)] };
                         let (back, forth) =
-                            (SendLane::new(back, None, None), ReceiveLane::new(lane, forth, None));
+                            (SendLane::new(back, None, None), ReceiveLane::new(lane, forth, None, None));
                         all[to].sends.entry(rank).or_default().push(back);
                         all[rank].receives.entry(to).or_default().push(forth);
                     }
                     all[rank].sends.entry(to).or_default().push(SendLane::new(here, None, None));
-                    all[to].receives.entry(rank).or_default().push(ReceiveLane::new(lane, there, None));
+                    all[to].receives.entry(rank).or_default().push(ReceiveLane::new(lane, there, None, None));
                 }
             }
         }

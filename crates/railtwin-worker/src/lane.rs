@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use crate::attempt::Attempt;
 use crate::replay::ReplayRing;
 use crate::schedule::{ELEMENT, Transfer, part};
-use crate::tcp_options::close_at_once;
+use crate::tcp_options::{clamp_window, close_at_once};
 
 /// Most lanes between two ranks.
 pub(crate) const LANES_MAX: usize = 16;
@@ -163,16 +163,43 @@ pub(crate) struct ReceiveLane {
     pub(crate) consumed: u64,
     /// Generation of the present connection.
     pub(crate) generation: u32,
+    /// Largest window of the job, bytes.
+    window: Option<u32>,
+    /// Byte of the stream at which the window is clamped again, and how many bytes later after that.
+    clamp_at: u64,
+    clamp_after: u64,
 }
 
 impl ReceiveLane {
-    pub(crate) const fn new(lane: usize, stream: TcpStream, slot: Option<usize>) -> Self {
-        Self { lane, stream, slot, consumed: 0, generation: 0 }
+    pub(crate) fn new(lane: usize, stream: TcpStream, slot: Option<usize>, window: Option<u32>) -> Self {
+        let clamp_at = if window.is_some() { 1 } else { u64::MAX };
+        Self { lane, stream, slot, consumed: 0, generation: 0, window, clamp_at, clamp_after: 1 }
     }
 
     pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = (&self.stream).read(into)?;
         self.consumed += count as u64;
+        if self.consumed >= self.clamp_at {
+            self.clamp();
+        }
         Ok(count)
+    }
+
+    /// Clamps the window, ever more seldom: packets have their length soon.
+    fn clamp(&mut self) {
+        if let Some(bytes) = self.window {
+            clamp_window(&self.stream, bytes);
+            self.clamp_at = self.consumed + self.clamp_after;
+            self.clamp_after *= 2;
+        }
+    }
+
+    /// Goes over to another connection; returns the one before.
+    pub(crate) fn go_over(&mut self, stream: TcpStream, generation: u32) -> TcpStream {
+        self.generation = generation;
+        if self.window.is_some() {
+            (self.clamp_at, self.clamp_after) = (self.consumed + 1, 1);
+        }
+        std::mem::replace(&mut self.stream, stream)
     }
 }

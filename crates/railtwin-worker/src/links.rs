@@ -15,20 +15,20 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Lanes to a rank.
-    pub(crate) fn to(&self, peer: usize) -> &[SendLane] {
+    pub(crate) fn outgoing(&self, peer: usize) -> &[SendLane] {
         self.sends.get(&peer).map_or(&[], Vec::as_slice)
     }
 
     /// Lanes from a rank.
-    pub(crate) fn from(&self, peer: usize) -> &[ReceiveLane] {
+    pub(crate) fn incoming(&self, peer: usize) -> &[ReceiveLane] {
         self.receives.get(&peer).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn to_mut(&mut self, peer: usize) -> &mut [SendLane] {
+    pub(crate) fn outgoing_mut(&mut self, peer: usize) -> &mut [SendLane] {
         self.sends.get_mut(&peer).map_or(&mut [], Vec::as_mut_slice)
     }
 
-    pub(crate) fn from_mut(&mut self, peer: usize) -> &mut [ReceiveLane] {
+    pub(crate) fn incoming_mut(&mut self, peer: usize) -> &mut [ReceiveLane] {
         self.receives.get_mut(&peer).map_or(&mut [], Vec::as_mut_slice)
     }
 }

@@ -49,7 +49,7 @@ fn lane_of<'a>(
 ) -> Option<&'a mut SendLane> {
     let group = groups.get(group)?;
     let (_, connections) = all.iter_mut().find(|one| one.0 == group.algorithm)?;
-    connections.to_mut(group.to).get_mut(lane)
+    connections.outgoing_mut(group.to).get_mut(lane)
 }
 
 impl PathService {
@@ -107,7 +107,7 @@ impl PathService {
         self.active.iter().filter_map(move |(group, lane)| {
             let group = self.groups.get(*group)?;
             let (_, connections) = all.iter().find(|one| one.0 == group.algorithm)?;
-            connections.to(group.to).get(*lane)
+            connections.outgoing(group.to).get(*lane)
         })
     }
 
@@ -175,7 +175,7 @@ impl PathService {
         while let Some((greeting, mut stream)) = self.newcomers.next_greeted() {
             let Greeting { algorithm, from, lane, generation, .. } = greeting;
             let of = all.iter_mut().find(|one| one.0 == algorithm);
-            let lane = of.and_then(|(_, connections)| connections.from_mut(from).get_mut(lane));
+            let lane = of.and_then(|(_, connections)| connections.incoming_mut(from).get_mut(lane));
             // An older generation was given up meanwhile; anything else is no rank of this job.
             let Some(lane) = lane.filter(|lane| {
                 (greeting.to, greeting.ranks) == (rank, ranks) && generation > lane.generation
@@ -187,10 +187,9 @@ impl PathService {
             if stream.write_all(&lane.consumed.to_le_bytes()).is_err() {
                 continue;
             }
-            let before = std::mem::replace(&mut lane.stream, stream);
+            let before = lane.go_over(stream, generation);
             // Its source port may be wanted again before a close is acknowledged.
             close_at_once(&before);
-            lane.generation = generation;
             if self.is_closing {
                 say_goodbye(lane);
             }

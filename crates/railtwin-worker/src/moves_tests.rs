@@ -41,9 +41,15 @@ impl Random {
     }
 }
 
+/// The part of an address that keeps two runs of these tests apart.
+fn own_net() -> u8 {
+    64 + (std::process::id() % 128) as u8
+}
+
 /// A job of which each test has addresses of its own, so that ports never meet.
 fn job(folder: &Path, net: u8, ranks: usize, lanes: usize, algorithms: &[&str]) -> Job {
-    let addresses: Vec<String> = (1..=ranks).map(|rank| format!("\"127.77.{net}.{rank}\"")).collect();
+    let addresses: Vec<String> =
+        (1..=ranks).map(|rank| format!("\"127.{}.{net}.{rank}\"", own_net())).collect();
     let collective =
         |name: &&str| format!("[[collectives]]\nalgorithm = \"{name}\"\nbytes = 399996\nchunk = 60000\n");
     let text = format!(
@@ -316,7 +322,7 @@ fn a_lane_whose_path_goes_silent_goes_on_from_another_port() {
         let job_1 = job(folder.path(), 100 + seed as u8, 2, lanes, &["ring"]);
         let mut job_0 = job_1.clone();
         // Rank 0 reaches rank 1 through the proxy alone.
-        job_0.addresses[1] = std::net::Ipv4Addr::new(127, 77, 200, seed as u8);
+        job_0.addresses[1] = std::net::Ipv4Addr::new(127, own_net(), 200, seed as u8);
         let proxy = Proxy::start(job_0.address(1).into(), job_1.address(1).into());
         let ended = run(&[job_0, job_1], 1, 1_000 + seed, |master, random, stop| {
             let of_rank_0: Vec<usize> =

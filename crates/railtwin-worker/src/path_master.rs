@@ -37,6 +37,9 @@ pub(crate) struct PathMaster {
     early: Vec<MasterLine>,
 }
 
+/// A master, and the ports that it gave to each group, by lane.
+pub(crate) type JoinedMaster = (PathMaster, Vec<Vec<u16>>);
+
 impl PathMaster {
     /// Connects to the master of a job, asks for the ports of all groups of a rank, and waits for them. Returns the ports of
     /// each group.
@@ -48,7 +51,7 @@ impl PathMaster {
         rank: usize,
         groups: &[LaneGroup],
         until_ns: u64,
-    ) -> Result<Option<(Self, Vec<Vec<u16>>)>, WorkerError> {
+    ) -> Result<Option<JoinedMaster>, WorkerError> {
         let Some(spec) = &job.paths else { return Ok(None) };
         let shown = spec.socket.display().to_string();
         let failed = |error: &dyn std::fmt::Display| {

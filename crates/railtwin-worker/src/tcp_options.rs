@@ -50,6 +50,12 @@ pub(crate) fn tcp_socket(job: &Job, flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Holds the receive window of a connection. The kernel forgets the clamp when it first sees how long packets are.
+pub(crate) fn clamp_window(stream: &TcpStream, bytes: u32) {
+    // A connection that is gone has no window.
+    let _ = setsockopt(stream, WindowClamp, &(bytes as usize));
+}
+
 /// Receive window that the job fixes, bytes.
 fn receive_window(job: &Job) -> Option<u32> {
     job.tcp.window.or(job.paths.as_ref().map(|_| WINDOW))

@@ -74,7 +74,7 @@ pub(crate) fn wait_for(
     };
     if let (Some(at), Some(send)) = (gone, send) {
         let peer = send.transfer.peer;
-        let lane = links.all.get_mut(place).and_then(|one| one.1.to_mut(peer).get_mut(at));
+        let lane = links.all.get_mut(place).and_then(|one| one.1.outgoing_mut(peer).get_mut(at));
         let Some(lane) = lane else { return Ok(()) };
         let errno = getsockopt(&lane.stream, sockopt::SocketError).unwrap_or(0);
         if !lane.has_greeted() {
@@ -123,8 +123,8 @@ fn any_fd<'a>(
     under_way: Option<UnderWay<'_>>,
 ) -> Option<BorrowedFd<'a>> {
     let peer = under_way.map_or(0, |one| one.transfer.peer);
-    let lane = connections.from(peer).first().map(|lane| lane.stream.as_fd());
-    let lane = lane.or_else(|| connections.to(peer).first().map(|lane| lane.stream.as_fd()));
+    let lane = connections.incoming(peer).first().map(|lane| lane.stream.as_fd());
+    let lane = lane.or_else(|| connections.outgoing(peer).first().map(|lane| lane.stream.as_fd()));
     lane.or_else(|| links.service.as_ref().map(|service| service.any_fd()))
 }
 
@@ -138,7 +138,7 @@ fn fill<'a>(
 ) -> Polled {
     let mut polled = Polled { first: 0, count: 0, lanes: [0; LANES_MAX] };
     if let Some(receive) = receive {
-        let lanes = connections.from(receive.transfer.peer);
+        let lanes = connections.incoming(receive.transfer.peer);
         for (_, lane) in lanes.iter().enumerate().filter(|(at, _)| !receive.is_done(lanes.len(), *at)) {
             fds[polled.first] = PollFd::new(lane.stream.as_fd(), PollFlags::POLLIN);
             polled.first += 1;
@@ -146,7 +146,7 @@ fn fill<'a>(
     }
     if let Some(send) = send {
         let out = if is_ready { PollFlags::POLLOUT } else { PollFlags::empty() };
-        let lanes = connections.to(send.transfer.peer);
+        let lanes = connections.outgoing(send.transfer.peer);
         for (at, lane) in lanes.iter().enumerate() {
             if lane.is_stalled() || (is_ready && send.is_done(lanes.len(), at)) {
                 continue;
