@@ -1,11 +1,12 @@
 //! `railtwin lab`: a fabric of network namespaces with real routers, and what becomes of real packets there.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use railtwin::cost::Cost;
 use railtwin_fabric::LinkId;
+use railtwin_lab::bond::ResponderOptions;
 use railtwin_lab::faults::{self, LabFault};
 use railtwin_lab::plant::{Frr, FrrSetting};
 use railtwin_lab::probe::Carrier;
@@ -15,8 +16,9 @@ use serde_json::{Value, json};
 use crate::export_config::{ConfigArgs, planned};
 use crate::export_site::site_of;
 use crate::foreseen::goes_on;
+use crate::lab_check::{self, BondArgs, CheckArgs};
 use crate::lab_gap::{self, GapArgs};
-use crate::lab_run::{self, RunArgs};
+use crate::lab_run::{self, MasterArgs, RunArgs};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -57,6 +59,18 @@ enum LabVerb {
     Gap(GapArgs),
     /// Run the jobs of a scenario as real ranks on the paths of each balancer
     Run(RunArgs),
+    /// Serve paths to ranks: connections register, source ports come back, and others when a path dies
+    Master(MasterArgs),
+    /// Build labs, and hold all that they show against what is expected and against the simulation
+    Check(CheckArgs),
+    /// Hold our LACP on two leaves against the bond of Open vSwitch, with traffic
+    Bond(BondArgs),
+    /// LACP of one port of a leaf
+    #[command(hide = true)]
+    Lacp {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Hold the namespaces
     #[command(hide = true)]
     Hold,
@@ -199,6 +213,16 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
             let seconds = railtwin_lab::plant::wait_for_routes(&plant)?;
             Ok(writeln!(streams.out, "{what}: repaired; all routes stand after {seconds:.2} s")?)
         }
+        LabVerb::Master(master) => lab_run::master(&lab, &plant_of(&lab)?, master, streams),
+        LabVerb::Check(check) => match check.part.as_deref().filter(|_| args.inside) {
+            Some(part) => lab_check::inside(&lab, check, part, streams),
+            None => lab_check::run(&lab, &args.name, check, streams),
+        },
+        LabVerb::Bond(bond) => lab_check::bond(bond, call, args.inside, streams),
+        LabVerb::Lacp { words } => {
+            let options = ResponderOptions::of_words(words)?;
+            match railtwin_lab::bond::respond(&options, &mut |_| {})? {}
+        }
         LabVerb::Run(run) => lab_run::run(&lab, &plant_of(&lab)?, run, streams),
         LabVerb::Gap(gap) => {
             let plant = plant_of(&lab)?;
@@ -214,7 +238,7 @@ fn inside(call: &[OsString]) -> Vec<String> {
     words.chain(["--inside".to_owned()]).collect()
 }
 
-fn frr(plant: &Plant) -> Result<Frr, CliError> {
+pub(crate) fn frr(plant: &Plant) -> Result<Frr, CliError> {
     let bfd = plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some());
     Ok(Frr::find(FrrSetting { bfd })?)
 }
@@ -264,13 +288,8 @@ fn up(lab: &Lab, args: &LabArgs, up: &UpArgs, streams: &mut Streams<'_>) -> Resu
     if let Some(lack) = lacks() {
         return Err(CliError::Worker(format!("a lab cannot run here: {lack}")));
     }
-    let what = match up.what.ends_with(".toml") {
-        true => PathBuf::from(&up.what).canonicalize()?.display().to_string(),
-        false => up.what.clone(),
-    };
-    let site = json!({ "what": what, "set": up.set, "config": up.config.words() });
-    let words = ["lab", "hold", "--name", &args.name].map(str::to_owned);
-    let seconds = lab.up(&words, &site.to_string())?;
+    let site = site_of_lab(&up.what, &up.set, &up.config.words())?;
+    let seconds = lab.up(&hold_words(&args.name), &site)?;
     let (switches, hosts) = (plant.plan.switches.len(), plant.plan.hosts.len());
     let cables = plant.cables.len();
     Ok(writeln!(
@@ -280,14 +299,31 @@ fn up(lab: &Lab, args: &LabArgs, up: &UpArgs, streams: &mut Streams<'_>) -> Resu
     )?)
 }
 
-fn plant(what: &str, settings: &[String], config: &ConfigArgs) -> Result<Plant, CliError> {
+/// Words of this command by which a lab is held.
+pub(crate) fn hold_words(name: &str) -> [String; 4] {
+    ["lab", "hold", "--name", name].map(str::to_owned)
+}
+
+/// The fabric of a lab as later calls find it.
+///
+/// # Errors
+/// The scenario is not there.
+pub(crate) fn site_of_lab(what: &str, settings: &[String], config: &[String]) -> Result<String, CliError> {
+    let what = match what.ends_with(".toml") {
+        true => Path::new(what).canonicalize()?.display().to_string(),
+        false => what.to_owned(),
+    };
+    Ok(json!({ "what": what, "set": settings, "config": config }).to_string())
+}
+
+pub(crate) fn plant(what: &str, settings: &[String], config: &ConfigArgs) -> Result<Plant, CliError> {
     let site = site_of(what, settings)?;
     let plan = planned(&site, config)?;
     Ok(Plant::new(site.fabric, plan)?)
 }
 
 /// The plant of a lab that is up, as it was asked for.
-fn plant_of(lab: &Lab) -> Result<Plant, CliError> {
+pub(crate) fn plant_of(lab: &Lab) -> Result<Plant, CliError> {
     let text = lab.kept("site.json").unwrap_or_default();
     let site: Value = serde_json::from_str(&text).unwrap_or_default();
     let words = |key: &str| -> Vec<String> {

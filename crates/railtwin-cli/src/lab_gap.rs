@@ -34,7 +34,8 @@ pub(crate) struct GapArgs {
     json: bool,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// A time to measure, s.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let is_good = |seconds: &f64| (0.1..=600.0).contains(seconds);
     text.parse().ok().filter(is_good).ok_or_else(|| format!("{text} is no time: write 0.1 to 600"))
 }

@@ -5,9 +5,13 @@ use std::time::Duration;
 use clap::Args;
 use railtwin::Question;
 use railtwin_engine::Case;
-use railtwin_lab::bandwidth::{Bench, Draw, LabJob, jobs_of};
-use railtwin_lab::master::{LabBalancer, MasterSetting};
-use railtwin_lab::{Lab, Plant};
+use railtwin_formats::switch_config::PlanOptions;
+use railtwin_lab::bandwidth::{LabJob, jobs_of};
+use railtwin_lab::check::{CheckPlan, draws};
+use railtwin_lab::master::{LabBalancer, MasterSetting, serve};
+use railtwin_lab::page::{BandwidthDraw, LabReport, render};
+use railtwin_lab::{Lab, LabError, Plant, now_ns};
+use railtwin_store::write_whole;
 use railtwin_units::SimTime;
 
 use crate::table::TextTable;
@@ -27,14 +31,65 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     draws: u32,
     /// Seconds of each draw
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = crate::lab_gap::seconds)]
     seconds: f64,
-    /// Silence links so many times in each draw of C4P, and say how soon they are left; with --probes
-    #[arg(long, value_name = "COUNT", requires = "probes", hide = true)]
-    avoid: Option<u32>,
+    /// Write a page with the draws beside the simulation
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `lab master`.
+#[derive(Args, Debug)]
+pub(crate) struct MasterArgs {
+    /// The socket that ranks connect to (`[paths] socket` of a job file)
+    #[arg(value_name = "SOCKET")]
+    socket: PathBuf,
+    /// Who chooses paths
+    #[arg(long, value_name = "BALANCER", default_value = "c4p", value_parser = ["ecmp", "c4p", "disjoint"])]
+    balancer: String,
     /// C4P probes all paths this often, such as "100 ms"
     #[arg(long, value_name = "TIME", value_parser = |text: &str| text.parse::<SimTime>())]
     probes: Option<SimTime>,
+    /// Seconds to serve; default for ever
+    #[arg(long, value_name = "SECONDS", value_parser = crate::lab_gap::seconds)]
+    seconds: Option<f64>,
+}
+
+/// Serves ranks, and tells what it hears and does.
+pub(crate) fn master(
+    _lab: &Lab,
+    plant: &Plant,
+    args: &MasterArgs,
+    streams: &mut Streams<'_>,
+) -> Result<(), CliError> {
+    let setting = MasterSetting {
+        balancer: balancer_of(&args.balancer, args.probes),
+        ecmp: PlanOptions::default().ecmp,
+        draw: 0,
+        timeout: Duration::from_millis(100),
+    };
+    let begin = now_ns();
+    let mut told = 0;
+    let served = serve(plant, &setting, &args.socket, |master| {
+        loop {
+            let notes = master.notes();
+            for note in &notes[told..] {
+                let seconds = (note.at_ns - begin) as f64 / 1e9;
+                let failed = |error: std::io::Error| LabError(error.to_string());
+                writeln!(streams.out, "{seconds:9.3} s  {}", note.text(plant)).map_err(failed)?;
+                streams.out.flush().map_err(failed)?;
+            }
+            told = notes.len();
+            if args.seconds.is_some_and(|seconds| (now_ns() - begin) as f64 / 1e9 > seconds) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    Ok(served?)
 }
 
 pub(crate) fn balancer_of(name: &str, probes: Option<SimTime>) -> LabBalancer {
@@ -73,43 +128,50 @@ pub(crate) fn case_of(
     Ok((case, jobs))
 }
 
-pub(crate) fn setting(case: &Case, balancer: LabBalancer, draw: u32) -> MasterSetting {
-    MasterSetting {
-        balancer,
-        ecmp: case.routing.ecmp,
-        draw: u64::from(draw),
-        timeout: Duration::from_millis(100),
-    }
-}
-
 pub(crate) fn run(
     lab: &Lab,
     plant: &Plant,
     args: &RunArgs,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
-    let mut table = TextTable::default();
-    table.row(["balancer", "draw", "mean", "jobs"].map(str::to_owned));
+    let plan = CheckPlan { draws: args.draws, seconds: args.seconds, silenced: 0 };
+    let mut all: Vec<BandwidthDraw> = Vec::new();
     for balancer in &args.balancer {
         let (case, jobs) = case_of(plant, &args.scenario, balancer)?;
-        let bench = Bench::of(plant, &jobs, &lab.folder, args.seconds)?;
-        for draw in 0..args.draws {
-            let name = format!("{balancer}-{draw}");
-            let setting = setting(&case, balancer_of(balancer, args.probes), draw);
-            let Draw { busbw, .. } = bench.run(&name, &setting, |master| {
-                if let Some(samples) = args.avoid {
-                    for one in railtwin_lab::bandwidth::avoid(plant, master, samples)? {
-                        println!("{} {} {:?}", plant.fabric.link_name(one.link), one.lanes, one.seconds);
-                    }
-                    for note in master.notes() { println!("{:?}", note); }
-                }
-                Ok(())
-            })?;
-            let mbit = |rate: &f64| format!("{:.0}", rate / 1e6);
-            let all: Vec<String> = busbw.iter().map(mbit).collect();
-            let mean = busbw.iter().sum::<f64>() / busbw.len().max(1) as f64;
-            table.row([balancer.clone(), draw.to_string(), mbit(&mean), all.join(" ")]);
-        }
+        all.extend(draws(plant, &lab.folder, (balancer, &case, &jobs), plan)?);
+    }
+    if let Some(path) = &args.page {
+        let report = LabReport {
+            fabric: plant.plan.fabric.clone(),
+            sizes: crate::lab_check::sizes(plant),
+            bandwidth: all.clone(),
+            ..LabReport::default()
+        };
+        write_whole(path, render(&report).as_bytes()).map_err(|error| CliError::Folder(error.to_string()))?;
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&all).map_err(|error| LabError(error.to_string()))?;
+        return Ok(writeln!(streams.out, "{text}")?);
+    }
+    let mbit = |rate: f64| format!("{:.0}", rate / 1e6);
+    let list = |rates: &[f64]| rates.iter().map(|&rate| mbit(rate)).collect::<Vec<_>>().join(" ");
+    let mut table = TextTable::default();
+    let head =
+        ["balancer", "draw", "Mbit/s", "simulated", "difference", "jobs", "simulated", "on the fullest link"];
+    table.row(head.map(str::to_owned));
+    for one in &all {
+        let percent =
+            one.ratio().map_or_else(String::new, |ratio| format!("{:+.1} %", 100.0 * (ratio - 1.0)));
+        table.row([
+            one.balancer.clone(),
+            one.draw.to_string(),
+            one.measured_mean().map_or_else(String::new, mbit),
+            one.simulated_mean().map_or_else(String::new, mbit),
+            percent,
+            list(&one.measured),
+            list(&one.simulated),
+            one.most_on_a_link.to_string(),
+        ]);
     }
     Ok(write!(streams.out, "{}", table.text())?)
 }

@@ -67,6 +67,7 @@ mod intranode;
 mod intranode_measured;
 mod intranode_regression;
 mod lab;
+mod lab_check;
 mod lab_gap;
 mod lab_run;
 mod label;

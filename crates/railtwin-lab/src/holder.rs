@@ -165,6 +165,27 @@ impl Lab {
         Ok(status.code().unwrap_or(1))
     }
 
+    /// Kills the holder and nothing else, and waits up to so many seconds for what lived in the lab to end. Returns how many
+    /// processes that name the folder of the lab are left then.
+    ///
+    /// # Errors
+    /// The lab is down, or the holder cannot be killed.
+    pub fn kill(&self, seconds: f64) -> Result<usize, LabError> {
+        let holder = self.holder().ok_or_else(|| LabError("no lab is up".into()))?;
+        kill(Pid::from_raw(holder), Signal::SIGKILL)
+            .map_err(|errno| LabError(format!("process {holder}: {errno}")))?;
+        let until_ns = now_ns() + (seconds * 1e9) as u64;
+        let folder = self.folder.display().to_string();
+        loop {
+            let left = processes_with(&folder);
+            if left == 0 || now_ns() > until_ns {
+                let _ = std::fs::remove_dir_all(&self.folder);
+                return Ok(left);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Ends the lab and removes its folder. Returns whether one was up.
     ///
     /// # Errors
@@ -182,4 +203,17 @@ impl Lab {
         let _ = std::fs::remove_dir_all(&self.folder);
         Ok(holder.is_some())
     }
+}
+
+/// Other processes whose command line has a text.
+fn processes_with(text: &str) -> usize {
+    let own = std::process::id().to_string();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = all.filter_map(|entry| entry.file_name().into_string().ok());
+    let numbers = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own);
+    let has = |name: &String| {
+        let line = std::fs::read(format!("/proc/{name}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(text)
+    };
+    numbers.filter(has).count()
 }

@@ -15,6 +15,7 @@
 
 pub mod bandwidth;
 pub mod bond;
+pub mod check;
 pub mod fault;
 pub mod faults;
 pub mod gap;
@@ -25,12 +26,12 @@ pub mod master;
 mod netlink;
 mod netns;
 pub mod network;
+pub mod page;
 pub mod plant;
 pub mod predict;
 pub mod probe;
-mod sniff;
-pub mod page;
 pub mod simulated;
+mod sniff;
 pub mod tools;
 pub mod trial;
 pub mod verdict;

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::host::LabError;
 
@@ -37,7 +37,7 @@ pub struct BondOptions {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BondRow {
     /// Name of the check.
     pub name: String,
@@ -50,7 +50,7 @@ pub struct BondRow {
 }
 
 /// The outcome of the scene.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BondReport {
     /// The partner and its version.
     pub partner: String,

@@ -1,6 +1,6 @@
 //! The sockets of a measurement, who sends by them and who listens.
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,6 +31,11 @@ pub(super) struct GapFlow {
     pub is_back: bool,
 }
 
+/// The flow of UDP with a number.
+pub(super) fn udp(from: Ipv4Addr, to: Ipv4Addr, step: u16) -> LabFlow {
+    LabFlow { protocol: 17, from: SocketAddrV4::new(from, FIRST[0] + step), to: SocketAddrV4::new(to, PORT) }
+}
+
 #[derive(Debug)]
 pub(super) enum Sender {
     Udp(UdpSocket),
@@ -55,7 +60,7 @@ pub(super) struct Flows {
 
 impl Flows {
     /// Opens so many flows of UDP and TCP each way.
-    pub(super) fn open(ends: [&PlantNic; 2], udp: u16, tcp_flows: u16) -> Result<Self, LabError> {
+    pub(super) fn open(ends: [&PlantNic; 2], udp_flows: u16, tcp_flows: u16) -> Result<Self, LabError> {
         let receivers = Receivers { udp: Vec::new(), tcp: Vec::new(), flows: 0 };
         let mut all = Self { flows: Vec::new(), senders: Vec::new(), receivers };
         for (is_back, [from, to]) in [(false, ends), (true, [ends[1], ends[0]])] {
@@ -69,8 +74,8 @@ impl Flows {
                 Ok((sink, listener))
             })?;
             all.receivers.udp.push(sink);
-            for step in 0..udp {
-                let own = SocketAddrV4::new(from.address, FIRST[0] + step);
+            for step in 0..udp_flows {
+                let own = udp(from.address, to.address, step).from;
                 let socket = within(&from.node, || {
                     let make = || {
                         let socket = UdpSocket::bind(own)?;
@@ -79,7 +84,7 @@ impl Flows {
                     };
                     make().map_err(|error| failed("socket of UDP", error))
                 })?;
-                let flow = LabFlow { protocol: 17, from: own, to: target };
+                let flow = udp(from.address, to.address, step);
                 all.flows.push(GapFlow { flow, carrier: Carrier::Udp, is_back });
                 all.senders.push(Sender::Udp(socket));
             }

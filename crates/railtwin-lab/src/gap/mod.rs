@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::faults::Checked;
 use crate::host::{LabError, now_ns};
+use crate::netlink::LabFlow;
 use crate::plant::{Frr, Plant, PlantNic};
 use crate::predict::Predictor;
 use crate::probe::Carrier;
@@ -66,6 +67,12 @@ impl FlowGap {
     pub fn crosses(&self, link: LinkId) -> bool {
         self.links.contains(&link) || self.is_tcp && self.back.contains(&link)
     }
+}
+
+/// The UDP flows that a measurement sends from the first NIC to the second.
+pub(crate) fn first_udp_ports([from, to]: [&PlantNic; 2]) -> impl Iterator<Item = LabFlow> {
+    let (from, to) = (from.address, to.address);
+    (0..GapPlan::default().udp).map(move |step| flows::udp(from, to, step))
 }
 
 /// Sends between two NICs, lets a fault happen, and says what each flow felt.

@@ -41,12 +41,29 @@ pub enum NoteKind {
     Link(LinkId, bool),
     /// Packets of a survey were lost: how many probes lost some.
     Lost(usize),
+    /// A connection, by its row, registered and got a source port.
+    Opened(usize, u16),
     /// A connection, by its row, was asked to move.
     Asked(usize),
     /// It goes on from its new port.
     Moved(usize),
     /// It could not take the port.
     Failed(usize, String),
+}
+
+impl MasterNote {
+    /// It in words.
+    pub fn text(&self, plant: &Plant) -> String {
+        match &self.kind {
+            NoteKind::Link(link, true) => format!("{}: light", plant.fabric.link_name(*link)),
+            NoteKind::Link(link, false) => format!("{}: no light", plant.fabric.link_name(*link)),
+            NoteKind::Lost(probes) => format!("{probes} paths lost probes"),
+            NoteKind::Opened(row, port) => format!("connection {row}: registered, source port {port}"),
+            NoteKind::Asked(row) => format!("connection {row}: asked to move"),
+            NoteKind::Moved(row) => format!("connection {row}: moved"),
+            NoteKind::Failed(row, why) => format!("connection {row}: did not move: {why}"),
+        }
+    }
 }
 
 /// A master that runs. Dropping it ends it.
@@ -282,6 +299,9 @@ impl<'p> Loop<'p> {
                     Ok(rows) => {
                         let of = |row: usize| self.lanes.lanes[row].as_ref().map(|lane| lane.port);
                         let ports: Vec<u16> = rows.clone().filter_map(of).collect();
+                        for (row, &port) in rows.clone().zip(&ports) {
+                            self.note(NoteKind::Opened(row, port));
+                        }
                         if let Some(client) = self.clients.get_mut(&number) {
                             client.rows.insert(id, rows);
                             client.job = Some(job);
