@@ -92,7 +92,10 @@ impl<'a> Checks<'a> {
     pub(super) fn run(mut self) -> Result<(Vec<BondRow>, Vec<u8>), LabError> {
         self.negotiate()?;
         let far = Far::start()?;
-        let (flows, _agent) = self.addresses(&far)?;
+        let ports: Vec<u16> = (FIRST..FIRST + FLOWS).collect();
+        self.without_agent(&far, &ports)?;
+        let _agent = self.agent()?;
+        let flows = self.traffic(&far, &ports)?;
         self.dead_leaf_whose_lacp_goes_on(&far, &flows)?;
         self.dead_leaf_whose_lacp_dies(&far, &flows)?;
         self.back()?;
@@ -177,14 +180,13 @@ impl<'a> Checks<'a> {
         self.partner.spread()
     }
 
-    /// Who learns the host's address, and what that means for traffic. Returns the sources by leaf, and the agent.
-    fn addresses(&mut self, far: &Far) -> Result<([Vec<u16>; 2], HostThread), LabError> {
+    /// One leaf does not learn the host's address, and what comes back by it is lost.
+    fn without_agent(&mut self, far: &Far, ports: &[u16]) -> Result<(), LabError> {
         let host = self.numbers.address;
-        let ports: Vec<u16> = (FIRST..FIRST + FLOWS).collect();
         // Each leaf asks for the host. The answers are alike for the bond's hash, so one leaf has them all.
-        let (_, answered) = far.ask(host, &ports, 5)?;
+        let (_, answered) = far.ask(host, ports, 5)?;
         let known = scene::knows_host(host)?;
-        let back = scene::ways_back(host, ECHO, &ports)?;
+        let back = scene::ways_back(host, ECHO, ports)?;
         let lost: BTreeSet<u16> = ports.iter().copied().filter(|port| !answered.contains(port)).collect();
         let of_ignorant: BTreeSet<u16> =
             ports.iter().zip(&back).filter(|&(_, &leaf)| !known[leaf]).map(|(&port, _)| port).collect();
@@ -201,6 +203,12 @@ impl<'a> Checks<'a> {
             format!("{}, {} of them by the other leaf", lost.len(), lost.intersection(&of_ignorant).count()),
             lost == of_ignorant && !lost.is_empty(),
         );
+        Ok(())
+    }
+
+    /// The agent announces the host by both ports; it goes on until it is dropped.
+    fn agent(&mut self) -> Result<HostThread, LabError> {
+        let host = self.numbers.address;
         scene::forget_host()?;
         let agent = arp::announce("host", &PORTS, HOST_MAC, host)?;
         std::thread::sleep(Duration::from_millis(200));
@@ -220,7 +228,13 @@ impl<'a> Checks<'a> {
             took.map_or("not both".into(), |took| format!("2 of 2 learn after {took:.2} s")),
             took.is_some_and(|took| took <= 1.0 + TOLERANCE_S),
         );
-        let (arrivals, answered) = far.ask(host, &ports, 5)?;
+        Ok(agent)
+    }
+
+    /// All flows have answers, and take both leaves; returns some of each leaf.
+    fn traffic(&mut self, far: &Far, ports: &[u16]) -> Result<[Vec<u16>; 2], LabError> {
+        let host = self.numbers.address;
+        let (arrivals, answered) = far.ask(host, ports, 5)?;
         self.row(
             "with the agent: flows answered",
             format!("{FLOWS} of {FLOWS}"),
@@ -240,7 +254,7 @@ impl<'a> Checks<'a> {
         if flows.iter().any(Vec::is_empty) {
             return Err(LabError("all flows take one leaf: there is no more to see".into()));
         }
-        Ok((flows.map(|flows| flows.into_iter().take(FLOWS_OF_FAULT).collect()), agent))
+        Ok(flows.map(|flows| flows.into_iter().take(FLOWS_OF_FAULT).collect()))
     }
 
     /// The longest gap of the flows of each leaf, ms.

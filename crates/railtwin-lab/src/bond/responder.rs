@@ -24,7 +24,7 @@ const AT_ONCE: usize = 4;
 pub struct ResponderOptions {
     /// The interface of this namespace.
     pub interface: String,
-    /// Who the port says that it is; the state is the machine's.
+    /// The identity that the port claims; the state is the machine's.
     pub actor: PortInfo,
     /// The rate that it asks its partner for.
     pub rate: LacpRate,

@@ -1,4 +1,4 @@
-//! What Open vSwitch says of its bond: the texts of `lacp/show` and `bond/show`.
+//! The words of Open vSwitch on its bond: the texts of `lacp/show` and `bond/show`.
 use railtwin_routing::protocol::lacp::Mac;
 
 /// A bond in the words of `lacp/show`.
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Of version 3.1.0, shortened.
+    /// Texts of version 3.1.0, shortened.
     const LACP: &str = "---- bond0 ----\n  status: active negotiated\n  sys_id: 02:00:00:00:02:01\n  lacp_time: fast\n\n\
         member: p0: expired attached\n  port_id: 2\n  may_enable: false\n\n  actor sys_id: 02:00:00:00:02:01\n  \
         actor key: 1\n\n  partner sys_id: 00:00:5e:00:01:01\n  partner port_id: 301\n  partner key: 7\n  partner state: \

@@ -1,4 +1,4 @@
-//! What our own state machines make of the scene, in simulated time: the host's end is then ours, too.
+//! The scene in simulated time, by our own state machines: the host's end is then ours, too.
 use railtwin_routing::protocol::lacp::{Cables, End, LacpRate, SelectionRule, Wire};
 use railtwin_routing::protocol::set::DualTor;
 use railtwin_units::SimTime;

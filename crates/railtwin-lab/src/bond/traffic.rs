@@ -103,7 +103,7 @@ impl Far {
     }
 
     /// Sends a datagram from each source each millisecond, for `ms` of them, without answers. `meanwhile` runs beside it.
-    /// What arrived of each source: the numbers.
+    /// Returns the numbers that arrived of each source.
     ///
     /// # Errors
     /// The host has no address; else as `meanwhile`.
