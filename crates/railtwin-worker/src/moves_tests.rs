@@ -14,10 +14,10 @@ use nix::sys::socket::{Backlog, SockaddrIn, bind, listen, setsockopt, sockopt};
 use crate::closing::close_all;
 use crate::collective::{fill, is_right, stop_votes};
 use crate::connect::connect_all;
+use crate::connections::Interruption;
 use crate::events::Channel;
 use crate::exchange::Exchange;
 use crate::job::Job;
-use crate::links::Interruption;
 use crate::schedule::Schedule;
 
 /// Random numbers of a seed (xorshift64).
