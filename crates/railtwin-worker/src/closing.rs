@@ -1,27 +1,20 @@
 //! The end of a job whose connections cannot just be closed: where closing drops bytes, or where a lane may have to move
 //! before its peer has them all.
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::AsFd;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::clock;
+use crate::connections::Interruption;
 use crate::error::WorkerError;
 use crate::events::Channel;
 use crate::job::Job;
 use crate::lane::{ReceiveLane, SendLane, is_passing};
-use crate::links::{Interruption, Links};
+use crate::links::Links;
 
-/// Written back by a rank that has read all that it ever reads of a lane.
-const GOODBYE: [u8; 1] = [0x42];
 /// Longest wait between two looks at everything, ms.
 const LOOK_MS: u16 = 100;
-
-/// Tells the sender of a lane that everything was read.
-pub(crate) fn say_goodbye(lane: &ReceiveLane) {
-    // A peer that is gone needs none.
-    let _ = (&lane.stream).write(&GOODBYE);
-}
 
 /// Whether the receiver has read everything, or is gone.
 fn is_over(lane: &mut SendLane) -> bool {
@@ -50,7 +43,7 @@ pub(crate) fn close_all(job: &Job, links: &mut Links, channel: &Channel) -> Resu
     }
     let until_ns = clock::monotonic_ns() + (job.connect_s * 1e9) as u64;
     let connections = || links.all.iter().map(|one| &one.1);
-    connections().flat_map(|of| of.receives.values()).flatten().for_each(say_goodbye);
+    connections().flat_map(|of| of.receives.values()).flatten().for_each(ReceiveLane::say_goodbye);
     if let Some(service) = &mut links.service {
         service.is_closing = true;
     }

@@ -8,12 +8,13 @@ use nix::sys::socket::{Backlog, SockFlag, SockaddrIn, bind, connect, listen, set
 
 use crate::attempt::ANSWER;
 use crate::clock;
+use crate::connections::Connections;
 use crate::error::WorkerError;
 use crate::events::{Channel, ConnectionName, ends_of};
 use crate::greeting::{GREETING, Greeting};
 use crate::job::{Algorithm, Job};
 use crate::lane::{ReceiveLane, SendLane};
-use crate::links::{Connections, Links};
+use crate::links::Links;
 use crate::moves::PathService;
 use crate::path_master::{LaneGroup, PathMaster};
 use crate::replay::ReplayRing;

@@ -2,9 +2,10 @@
 use std::io::ErrorKind;
 
 use crate::clock;
+use crate::connections::{Break, Connections, Interruption};
 use crate::events::{Channel, Word};
 use crate::lane::{LANES_MAX, lane_part};
-use crate::links::{Break, Connections, Interruption, Links};
+use crate::links::Links;
 use crate::schedule::{ELEMENT, Schedule};
 use crate::wait::{UnderWay, serve_what_came, wait_for};
 

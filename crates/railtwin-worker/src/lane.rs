@@ -10,6 +10,9 @@ use crate::tcp_options::{clamp_window, close_at_once};
 /// Most lanes between two ranks.
 pub(crate) const LANES_MAX: usize = 16;
 
+/// Written back by a rank that has read all that it ever reads of a lane.
+const GOODBYE: [u8; 1] = [0x42];
+
 /// The part of a transfer that lane `at` of `lanes` carries: whole elements, as equal as possible; a range of the buffer.
 pub(crate) fn lane_part(one: &Transfer, lanes: usize, at: usize) -> (usize, usize) {
     if lanes == 1 {
@@ -183,6 +186,12 @@ impl ReceiveLane {
             self.clamp();
         }
         Ok(count)
+    }
+
+    /// Tells the sender that everything was read that ever will be.
+    pub(crate) fn say_goodbye(&self) {
+        // A peer that is gone needs none.
+        let _ = (&self.stream).write(&GOODBYE);
     }
 
     /// Clamps the window, ever more seldom: packets have their length soon.

@@ -19,6 +19,7 @@ mod clock;
 mod closing;
 mod collective;
 mod connect;
+mod connections;
 mod control;
 mod cost;
 mod error;
@@ -34,6 +35,7 @@ mod links;
 mod moves;
 #[cfg(test)]
 mod moves_tests;
+mod network_check;
 mod network_spec;
 mod newcomer;
 mod observer;

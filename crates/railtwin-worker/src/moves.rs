@@ -10,12 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::poll::{PollFd, PollFlags};
 
 use crate::attempt::{Attempt, AttemptOutcome, LaneEnds};
-use crate::closing::say_goodbye;
+use crate::connections::{Connections, Interruption};
 use crate::events::Channel;
 use crate::greeting::Greeting;
 use crate::job::{Algorithm, Job};
 use crate::lane::SendLane;
-use crate::links::{Connections, Interruption};
 use crate::newcomer::Newcomers;
 use crate::path_lines::{MasterLine, RankLine};
 use crate::path_master::{LaneGroup, PathMaster};
@@ -191,7 +190,7 @@ impl PathService {
             // Its source port may be wanted again before a close is acknowledged.
             close_at_once(&before);
             if self.is_closing {
-                say_goodbye(lane);
+                lane.say_goodbye();
             }
             channel.relist(lane.slot, &lane.stream);
         }

@@ -13,11 +13,11 @@ use nix::sys::socket::{Backlog, SockaddrIn, bind, listen, setsockopt, sockopt};
 
 use crate::closing::close_all;
 use crate::collective::{fill, is_right, stop_votes};
-use crate::connect::connect_all;
+use crate::connect::{algorithms, connect_all, doors};
+use crate::connections::Interruption;
 use crate::events::Channel;
 use crate::exchange::Exchange;
 use crate::job::Job;
-use crate::links::Interruption;
 use crate::schedule::Schedule;
 
 /// Random numbers of a seed (xorshift64).
@@ -120,12 +120,13 @@ impl Master {
     }
 
     /// Accepts all ranks and gives them ports.
-    fn open(listener: &UnixListener, job: &Job, groups: usize) -> Self {
+    fn open(listener: &UnixListener, job: &Job) -> Self {
         let mut master = Self { sockets: Vec::new(), lanes: Vec::new(), next_port: 22_000 };
         for at in 0..job.ranks() {
             let (stream, _) = listener.accept().expect("ranks connect");
             let mut socket = BufReader::new(stream);
-            for _ in 0..groups {
+            let mut missing = 1;
+            while missing > 0 {
                 let line = read(&mut socket).expect("ranks ask for ports");
                 let open = &line["open"];
                 assert_eq!((open["job"].as_u64(), open["lanes"].as_u64()), (Some(1), Some(job.lanes as u64)));
@@ -133,6 +134,10 @@ impl Master {
                 let from = open["from"].as_str().and_then(|from| from.rsplit('.').next());
                 let rank =
                     from.and_then(|from| from.parse::<usize>().ok()).expect("ranks have addresses") - 1;
+                if id == 0 {
+                    missing = algorithms(job).into_iter().map(|one| doors(job, one, rank).0.len()).sum();
+                }
+                missing -= 1;
                 let ports: Vec<u16> = (0..job.lanes).map(|_| master.port()).collect();
                 let of = |(lane, port): (usize, &u16)| MasterLane { socket: at, rank, id, lane, port: *port };
                 master.lanes.extend(ports.iter().enumerate().map(of));
@@ -193,7 +198,6 @@ impl Drop for EndOfJob<'_> {
 /// Runs all ranks of a job with a master; returns the operations of each rank.
 fn run(
     jobs: &[Job],
-    groups: usize,
     seed: u64,
     act: impl FnOnce(&mut Master, &mut Random, &AtomicBool),
 ) -> Vec<Result<u64, String>> {
@@ -206,7 +210,7 @@ fn run(
             scope.spawn(move || rank(job, number, stop, seed))
         };
         let ranks: Vec<_> = jobs.iter().enumerate().map(start).collect();
-        let mut master = Master::open(&listener, &jobs[0], groups);
+        let mut master = Master::open(&listener, &jobs[0]);
         let end = EndOfJob(&stop);
         act(&mut master, &mut Random(seed), &stop);
         drop(end);
@@ -216,14 +220,14 @@ fn run(
 
 #[test]
 fn lanes_that_move_at_random_moments_carry_right_sums() {
-    let cases: [(usize, usize, &[&str], usize); 3] =
-        [(2, 1, &["ring"], 1), (2, 4, &["ring", "tree"], 2), (3, 2, &["all-to-all"], 2)];
-    for (at, (ranks, lanes, algorithms, groups)) in cases.into_iter().enumerate() {
+    let cases: [(usize, usize, &[&str]); 4] =
+        [(2, 1, &["ring"]), (2, 4, &["ring", "tree"]), (3, 2, &["all-to-all"]), (4, 3, &["tree", "ring"])];
+    for (at, (ranks, lanes, algorithms)) in cases.into_iter().enumerate() {
         for seed in 1..=3 {
             let folder = tempfile::tempdir().expect("the disk has room");
             let job = job(folder.path(), (10 * at + seed) as u8, ranks, lanes, algorithms);
             let jobs = vec![job; ranks];
-            let ended = run(&jobs, groups, 77 * seed as u64, |master, random, _| {
+            let ended = run(&jobs, 77 * seed as u64, |master, random, _| {
                 for _ in 0..60 {
                     let lane = random.below(master.lanes.len());
                     let times = 1 + random.below(3);
@@ -324,9 +328,15 @@ fn a_lane_whose_path_goes_silent_goes_on_from_another_port() {
         // Rank 0 reaches rank 1 through the proxy alone.
         job_0.addresses[1] = std::net::Ipv4Addr::new(127, own_net(), 200, seed as u8);
         let proxy = Proxy::start(job_0.address(1).into(), job_1.address(1).into());
-        let ended = run(&[job_0, job_1], 1, 1_000 + seed, |master, random, stop| {
+        let ended = run(&[job_0, job_1], 1_000 + seed, |master, random, stop| {
             let of_rank_0: Vec<usize> =
                 (0..master.lanes.len()).filter(|at| master.lanes[*at].rank == 0).collect();
+            if seed > 1 {
+                // Once it has moved a lane, rank 0 has all connections. Before, a path may go silent as well.
+                let port = master.port();
+                master.ask(of_rank_0[0], port);
+                assert_eq!(master.answer(of_rank_0[0], port), None);
+            }
             for turn in 0..12 {
                 let lane = of_rank_0[random.below(of_rank_0.len())];
                 let silent = master.lanes[lane].port;
@@ -354,7 +364,7 @@ fn moves_that_cannot_be_are_answered_and_the_job_goes_on() {
     let folder = tempfile::tempdir().expect("the disk has room");
     let job = job(folder.path(), 90, 2, 2, &["ring"]);
     let taken = TcpListener::bind((job.addresses[0], 23_999)).expect("the port is free");
-    let ended = run(&vec![job; 2], 1, 5, |master, _, _| {
+    let ended = run(&vec![job; 2], 5, |master, _, _| {
         let of_rank_0 = (0..4).find(|at| master.lanes[*at].rank == 0).expect("rank 0 has lanes");
         let own = master.lanes[of_rank_0].port;
         master.ask(of_rank_0, own);
@@ -383,7 +393,7 @@ fn a_master_ends_the_job_or_goes_away() {
     ] {
         let folder = tempfile::tempdir().expect("the disk has room");
         let job = job(folder.path(), net, 2, 1, &["ring"]);
-        let ended = run(&vec![job; 2], 1, 5, |master, _, _| {
+        let ended = run(&vec![job; 2], 5, |master, _, _| {
             // Once both have moved a lane, both are connected.
             for at in 0..2 {
                 let port = master.port();
@@ -426,7 +436,7 @@ fn a_peer_that_dies_during_a_move_is_found() {
             let channel = Channel::create().expect("the kernel has memory files");
             connect_all(&job, 1, &channel)
         });
-        let mut master = Master::open(&listener, &job, 1);
+        let mut master = Master::open(&listener, &job);
         let links = victim.join().expect("no rank panics").expect("both connect");
         let lane = (0..4).find(|at| master.lanes[*at].rank == 0).expect("rank 0 has lanes");
         let port = master.port();

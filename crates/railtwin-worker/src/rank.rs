@@ -10,13 +10,14 @@ use crate::clock;
 use crate::closing::close_all;
 use crate::collective::{fill, is_right, stop_votes};
 use crate::connect::connect_all;
+use crate::connections::{Break, Interruption};
 use crate::control::{self, Control};
 use crate::cost;
 use crate::error::WorkerError;
 use crate::events::{Channel, Event, StepPhase, Word};
 use crate::exchange::Exchange;
 use crate::job::{Algorithm, Job, Spending};
-use crate::links::{Break, Interruption, Links};
+use crate::links::Links;
 use crate::schedule::{ELEMENT, Schedule};
 
 /// A rank that finds a connection closed stays connected until its observer has written that down, but no longer than this:

@@ -4,9 +4,10 @@ use nix::sys::socket::{getsockopt, sockopt};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::clock;
+use crate::connections::{Break, Connections, Interruption};
 use crate::events::Channel;
 use crate::lane::{LANES_MAX, lane_part};
-use crate::links::{Break, Connections, Interruption, Links};
+use crate::links::Links;
 use crate::schedule::Transfer;
 
 /// POLLRDHUP: the other end has closed its side.
