@@ -133,6 +133,9 @@ impl Lab {
         let frr = Frr::find(FrrSetting { bfd })?;
         build(plant, &frr, &self.folder)?;
         wait_for_routes(plant)?;
+        if bfd {
+            frr.wait_for_bfd(plant, &self.folder)?;
+        }
         self.write("ready", "")?;
         loop {
             // Processes of the lab whose parents have ended become children of this one, the first of its namespace.

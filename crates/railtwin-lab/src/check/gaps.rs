@@ -154,19 +154,22 @@ fn judged(
     (first, is_out): (&str, bool),
     simulated: SimulatedFault,
 ) -> Result<(LabFinding, FaultGap), LabError> {
-    let of = |is_tcp: bool| rows.iter().find(|row| (row.from == first) == is_out && row.is_tcp == is_tcp);
-    let length = |row: Option<&GapSummary>| match row.and_then(|row| Some((row.worst_s?, row.open))) {
-        None => GapLength::NotMeasured,
-        Some((_, open)) if open > 0 => GapLength::Forever,
-        Some((seconds, _)) => GapLength::Seconds(seconds),
+    // TCP feels a fault by its acknowledgements, too: those of both directions are looked at.
+    let of = |is_tcp: bool| {
+        let own = rows.iter().filter(|row| row.is_tcp == is_tcp && (is_tcp || (row.from == first) == is_out));
+        let worst = own.clone().filter_map(|row| row.worst_s).reduce(f64::max);
+        match worst {
+            None => GapLength::NotMeasured,
+            Some(_) if own.map(|row| row.open).sum::<usize>() > 0 => GapLength::Forever,
+            Some(seconds) => GapLength::Seconds(seconds),
+        }
     };
-    let (udp, tcp) = (length(of(false)), length(of(true)));
+    let (udp, tcp) = (of(false), of(true));
     let band = gap_of(simulated, DRAWS)?;
     let accepted = simulated.accepted_s();
     let is_ok = match (udp, accepted) {
         (GapLength::Forever, None) => true,
         (GapLength::Seconds(seconds), Some((least, most))) => {
-            // The slowest TCP may only be known for flows whose acknowledgements come back the same way.
             let tcp_ok = match tcp {
                 GapLength::Seconds(tcp) => tcp <= 2.0 * seconds.max(least) + TCP_MORE_S,
                 GapLength::Forever => false,

@@ -127,6 +127,36 @@ impl Frr {
         }
     }
 
+    /// Waits until BFD watches every session of every switch. A link that falls silent before is only noticed by BGP.
+    ///
+    /// # Errors
+    /// A session does not come up.
+    pub(crate) fn wait_for_bfd(&self, plant: &Plant, folder: &Path) -> Result<(), LabError> {
+        let until_ns = now_ns() + PATIENCE_NS;
+        for switch in &plant.plan.switches {
+            let own = run_folder(folder, &switch.name);
+            loop {
+                let mut command = Command::new("ip");
+                self.vtysh.prepare(&mut command);
+                command.args(["netns", "exec", &switch.name, "timeout", "5"]).arg(&self.vtysh.path);
+                command.arg("--vty_socket").arg(&own).arg("--config_dir").arg(&own);
+                command.args(["-d", "bfdd", "-c", "show bfd peers json"]);
+                let text = of_output(&format!("{}: vtysh", switch.name), &mut command)?;
+                let peers: Value = serde_json::from_str(&text).unwrap_or_default();
+                let up = peers.as_array().into_iter().flatten().filter(|peer| peer["status"] == "up").count();
+                if up >= switch.ports.len() {
+                    break;
+                }
+                if now_ns() > until_ns {
+                    let sessions = switch.ports.len();
+                    return Err(LabError(format!("{}: BFD watches {up} of {sessions} sessions", switch.name)));
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        Ok(())
+    }
+
     /// Starts a daemon again that was killed, and hands the configuration to it.
     ///
     /// # Errors

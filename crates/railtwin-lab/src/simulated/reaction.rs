@@ -30,7 +30,7 @@ pub enum LabFault {
     LeafDaemon,
     /// The same where LACP of the leaf stops with it.
     LeafDaemonLacp,
-    /// The same where a watcher takes the host ports down after 3 s.
+    /// The same where a watcher that looks each second takes the host ports down, at the latest.
     LeafDaemonWatcher,
     /// The same where the process is started again after 5 s.
     LeafDaemonRestart,
@@ -172,13 +172,13 @@ impl LabFault {
                 )
             },
             Self::LeafDaemonWatcher => Description {
-                sections: "[dual_tor]\nremedy = \"watcher\"\nremedy_after = \"3 s\"\n",
+                sections: "[dual_tor]\nremedy = \"watcher\"\nremedy_after = \"1 s\"\n",
                 fault: LEAF_DAEMON,
                 looks_at: FROM_HOST,
                 ..described(
-                    "the same, a watcher takes host ports down after 3 s",
-                    "not measured",
-                    Some((0.0, 6.0)),
+                    "the same, a watcher that looks each second takes host ports down",
+                    "0.1 to 1.1 s, by when it looks",
+                    Some((0.0, 1.5)),
                 )
             },
             _ => Description {
