@@ -1,5 +1,5 @@
 //! How much of what hosts know of each other's connections is worth: random draws of paths with no code of ours but the
-//! shape of the fabric, beside the simulation. `cargo test -p railtwin-lab --test main knowledge -- --nocapture` prints it.
+//! shape of the fabric, beside the simulation. `cargo test -p railtwin-lab --test all knowledge -- --nocapture` prints it.
 use std::collections::BTreeMap;
 
 use railtwin_lab::simulated::{DrawOutcome, by_balancer, four_jobs};

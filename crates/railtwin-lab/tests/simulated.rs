@@ -1,4 +1,7 @@
 //! Bandwidth by balancer, gaps of faults, reaction of probes.
+use std::path::Path;
+
+use railtwin::{Question, Run};
 use railtwin_lab::simulated::{DrawOutcome, LabFault, by_balancer, four_jobs, gap_of, probe_reaction};
 
 /// The lab measured 88 and 188 Mbit/s under hashing and planned ports; the simulation lies within 10 % of both.
@@ -42,4 +45,21 @@ fn probes_find_a_silent_link_between_one_and_two_periods() {
     assert!((0.0..0.01).contains(&sending), "{reaction:?}");
     assert!(reaction.least_s >= 0.1 && reaction.most_s <= 0.21, "{reaction:?}");
     assert!((reaction.most_s - reaction.least_s - 0.09).abs() < 1e-3, "{reaction:?}");
+}
+
+/// What `railtwin run` would refuse in the scenarios of the lab.
+#[test]
+fn scenarios_of_the_lab_meet_what_they_expect() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/lab");
+    for (name, points) in [("four-jobs", 3), ("probing", 1)] {
+        let question = Question::read(&folder.join(format!("{name}.toml"))).unwrap();
+        let all = question.points().unwrap();
+        assert_eq!(all.len(), points, "{name}");
+        for point in all {
+            assert!(!point.scenario.expect.is_empty() && point.scenario.name == name);
+            let run = Run::of(question.resolve(&point.scenario).unwrap(), &|| ());
+            let missed: Vec<String> = run.unexpected().iter().map(ToString::to_string).collect();
+            assert!(missed.is_empty(), "{name}: {missed:?}");
+        }
+    }
 }
