@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use railtwin_lab::simulated::{LabFault, gap_of};
+use railtwin_lab::simulated::{SimulatedFault, gap_of};
 
 /// Draws of each fault.
 const DRAWS: u32 = 400;
@@ -26,7 +26,7 @@ fn span(seconds: f64) -> String {
 fn failover_lies_in_the_bands_that_were_measured() {
     let mut table = String::new();
     let mut wrong = Vec::new();
-    for fault in LabFault::ALL {
+    for fault in SimulatedFault::ALL {
         let gap = gap_of(fault, DRAWS).expect("the scenario of a fault is right");
         let (least, median, most) = (gap.least_s, gap.median_s, gap.most_s);
         let is_in = match fault.accepted_s() {

@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "an example reads and writes files")]
 use railtwin_lab::LabError;
 use railtwin_lab::page::{LabReport, render};
-use railtwin_lab::simulated::{DrawOutcome, LabFault, by_balancer, four_jobs, gap_of, probe_reaction};
+use railtwin_lab::simulated::{DrawOutcome, SimulatedFault, by_balancer, four_jobs, gap_of, probe_reaction};
 
 fn main() -> Result<(), LabError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +29,7 @@ fn main() -> Result<(), LabError> {
         );
     }
     println!("\nfault: gap in seconds, least mean most (accepted)");
-    for fault in LabFault::ALL {
+    for fault in SimulatedFault::ALL {
         let gap = gap_of(fault, 400)?;
         let band =
             fault.accepted_s().map_or_else(|| "for ever".to_owned(), |(from, to)| format!("{from} to {to}"));

@@ -4,7 +4,17 @@ use std::path::Path;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::host::LabError;
+use crate::host::{LabError, command};
+
+/// Makes room for namespaces with names that this process alone sees, within its private mounts.
+///
+/// # Errors
+/// A command of the system fails.
+pub(crate) fn own_namespaces() -> Result<(), LabError> {
+    command("mkdir -p /run/netns")?;
+    command("mount -t tmpfs none /run/netns")?;
+    command("ip link set lo up").map(drop)
+}
 
 /// Runs `work` on a thread of its own in a namespace. Sockets that it opens stay there.
 ///

@@ -2,6 +2,8 @@
 use std::net::Ipv4Addr;
 
 use crate::host::{LabError, command, of_output};
+use crate::netns::own_namespaces;
+use crate::plant::Drop;
 
 /// Rate of a link, Mbit/s: the kernel forwards eight of them on two cores without being the bottleneck.
 const RATE_MBIT: u32 = 400;
@@ -42,9 +44,7 @@ impl LinkEnd {
 /// # Errors
 /// A command of `ip` or `tc` fails.
 pub fn build(ranks: usize) -> Result<(), LabError> {
-    command("mkdir -p /run/netns")?;
-    command("mount -t tmpfs none /run/netns")?;
-    command("ip link set lo up")?;
+    own_namespaces()?;
     command("ip link add br0 type bridge")?;
     command("ip link set br0 up")?;
     for rank in 0..ranks {
@@ -89,18 +89,12 @@ pub fn unthrottle(end: LinkEnd) -> Result<(), LabError> {
 }
 
 /// Drops a share of what comes from a rank, or of what goes to it, at the port of the switch: the sender does not notice.
-/// Classic BPF: an ancillary load of a random number, and a jump at the threshold.
 ///
 /// # Errors
 /// `tc` fails.
 pub fn drop_share(rank: usize, is_from_rank: bool, share: f64) -> Result<(), LabError> {
     let side = if is_from_rank { "ingress" } else { "egress" };
-    let program = if share >= 1.0 {
-        "1,6 0 0 2,".to_owned()
-    } else {
-        let kept = ((1.0 - share) * 4_294_967_296.0) as u64;
-        format!("4,32 0 0 4294963256,37 0 1 {kept},6 0 0 2,6 0 0 4294967295,")
-    };
+    let program = Drop::Share(share).program();
     let shown = format!("tc filter add dev v{rank} {side}");
     let mut words = std::process::Command::new("tc");
     words.args(["filter", "add", "dev", &format!("v{rank}"), side, "bpf", "da", "bytecode", &program]);

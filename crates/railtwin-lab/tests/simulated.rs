@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use railtwin::{Question, Run};
-use railtwin_lab::simulated::{DrawOutcome, LabFault, by_balancer, four_jobs, gap_of, probe_reaction};
+use railtwin_lab::simulated::{DrawOutcome, SimulatedFault, by_balancer, four_jobs, gap_of, probe_reaction};
 
 /// The lab measured 88 and 188 Mbit/s under hashing and planned ports; the simulation lies within 10 % of both.
 #[test]
@@ -23,7 +23,7 @@ fn means_lie_within_a_tenth_of_what_the_lab_measured() {
 
 #[test]
 fn gaps_of_faults_lie_in_their_bands() {
-    for fault in LabFault::ALL {
+    for fault in SimulatedFault::ALL {
         let gap = gap_of(fault, 100).unwrap();
         assert!(gap.least_s <= gap.median_s && gap.median_s <= gap.most_s && gap.mean_s <= gap.most_s);
         match fault.accepted_s() {

@@ -10,7 +10,7 @@ use crate::page::{FaultGap, GapLength};
 use crate::plant::{Frr, Plant, wait_for_routes};
 use crate::predict::Predictor;
 use crate::probe::ends;
-use crate::simulated::{LabFault as SimulatedFault, gap_of};
+use crate::simulated::{SimulatedFault, gap_of};
 
 use super::LabFinding;
 

@@ -184,7 +184,7 @@ impl<'p> Checker<'p> {
     }
 }
 
-fn shown(port: u16, names: &[String]) -> crate::page::PortPath {
+fn shown(port: u16, names: &[String]) -> crate::page::ShownPath {
     let name = |at: usize| names.get(at).cloned().unwrap_or_default();
-    crate::page::PortPath { port, leaf: name(0), spine: name(1), far_leaf: name(2) }
+    crate::page::ShownPath { port, leaf: name(0), spine: name(1), far_leaf: name(2) }
 }

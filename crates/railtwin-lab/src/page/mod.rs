@@ -6,7 +6,7 @@ mod tables;
 use std::fmt::Write as _;
 
 pub use report::{
-    AvoidedLink, BandwidthDraw, BondCheck, FaultGap, GapLength, LabReport, PathPrediction, PortPath,
+    AvoidedLink, BandwidthDraw, BondCheck, FaultGap, GapLength, LabReport, PathPrediction, ShownPath,
 };
 
 use report::mean;

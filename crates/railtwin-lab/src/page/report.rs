@@ -34,12 +34,12 @@ pub struct PathPrediction {
     /// Hash policies in words, such as `hosts 1 (L4), switches 3 (fields 0x37)`.
     pub policies: String,
     /// Some of the ports.
-    pub map: Vec<PortPath>,
+    pub map: Vec<ShownPath>,
 }
 
 /// The path that a source port takes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct PortPath {
+pub struct ShownPath {
     /// Source port.
     pub port: u16,
     /// Leaf that the host sends to.

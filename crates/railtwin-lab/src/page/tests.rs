@@ -1,6 +1,6 @@
 //! The page of a small report: its first line, its rows, its bars.
 use super::report::{
-    AvoidedLink, BandwidthDraw, BondCheck, FaultGap, GapLength, LabReport, PathPrediction, PortPath,
+    AvoidedLink, BandwidthDraw, BondCheck, FaultGap, GapLength, LabReport, PathPrediction, ShownPath,
 };
 use super::{render, seconds_text};
 
@@ -30,7 +30,7 @@ fn sample() -> LabReport {
             asked: 256,
             right: 256,
             policies: "hosts 1".into(),
-            map: vec![PortPath {
+            map: vec![ShownPath {
                 port: 50_001,
                 leaf: "leaf-0".into(),
                 spine: "spine-3".into(),

@@ -6,8 +6,8 @@ use std::process::Command;
 use railtwin_formats::switch_config::{ConfigFile, frr, hosts};
 
 use super::{Frr, Plant, shape};
-use crate::host::{LabError, command, fed};
-use crate::netns::set_sysctl;
+use crate::host::{LabError, fed};
+use crate::netns::{own_namespaces, set_sysctl};
 
 /// Longest segment that a host hands to its link. Longer ones make bursts that queues see and rates do not.
 const SEGMENT: u32 = 32_768;
@@ -23,9 +23,7 @@ const HOST_SETTINGS: &str = "net.ipv4.conf.all.arp_ignore = 0\nnet.ipv4.tcp_slow
 /// # Errors
 /// A command of the system fails.
 pub(crate) fn build(plant: &Plant, frr: &Frr, folder: &Path) -> Result<(), LabError> {
-    command("mkdir -p /run/netns")?;
-    command("mount -t tmpfs none /run/netns")?;
-    command("ip link set lo up")?;
+    own_namespaces()?;
     batch("ip", &[], &namespaces(plant))?;
     let config = frr::files(&plant.plan);
     let of_hosts = hosts::files(&plant.plan);

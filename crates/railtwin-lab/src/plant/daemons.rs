@@ -149,7 +149,10 @@ impl Frr {
                 }
                 if now_ns() > until_ns {
                     let sessions = switch.ports.len();
-                    return Err(LabError(format!("{}: BFD watches {up} of {sessions} sessions", switch.name)));
+                    return Err(LabError(format!(
+                        "{}: BFD watches {up} of {sessions} sessions",
+                        switch.name
+                    )));
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }

@@ -32,7 +32,7 @@ pub(crate) enum Drop {
 
 impl Drop {
     /// Classic BPF, as `tc` takes it: 2 drops, all ones go on.
-    fn program(self) -> String {
+    pub(crate) fn program(self) -> String {
         const PASS: u32 = u32::MAX;
         match self {
             Self::All => "1,6 0 0 2,".to_owned(),

@@ -3,7 +3,7 @@
 //!
 //! * [`four_jobs`]: the scenario of the bandwidth test, `scenarios/lab/four-jobs.toml`, under one balancer.
 //! * [`on_paths`]: its jobs on the paths that the emulated switches hash them to; [`by_balancer`]: on the model's own.
-//! * [`LabFault`]: faults, with their gap in the simulation ([`gap_of`]) and the band that is accepted.
+//! * [`SimulatedFault`]: faults, with their gap in the simulation ([`gap_of`]) and the band that is accepted.
 //! * [`probe_reaction`]: C4P's prober on a link that drops everything and keeps its routes.
 mod draws;
 mod given;
@@ -13,4 +13,4 @@ mod reaction;
 pub use draws::{DrawOutcome, JobBandwidth, by_balancer, four_jobs, most_on_a_link};
 pub use given::{GivenConnection, on_paths, path_through};
 pub use probing::{ProbeReaction, probe_reaction};
-pub use reaction::{GapBand, LabFault, gap_of};
+pub use reaction::{GapBand, SimulatedFault, gap_of};

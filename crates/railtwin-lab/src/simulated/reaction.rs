@@ -17,7 +17,7 @@ const AT_S: f64 = 10.0;
 
 /// A fault of the lab, with the direction whose traffic is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LabFault {
+pub enum SimulatedFault {
     /// The link between a host and a leaf goes down; traffic towards the host.
     HostLinkInbound,
     /// The same; traffic from the host.
@@ -80,7 +80,7 @@ fn described(title: &'static str, measured: &'static str, band: Option<(f64, f64
     Description { title, measured, band, reaction: "", sections: "", fault: "", looks_at: UP }
 }
 
-impl LabFault {
+impl SimulatedFault {
     /// All, in the order of the table of `docs/reference/failover.md`.
     pub const ALL: [Self; 11] = [
         Self::HostLinkInbound,
@@ -195,7 +195,7 @@ impl LabFault {
 ///
 /// # Errors
 /// [`LabError`]: the scenario of the fault is wrong.
-pub fn gap_of(fault: LabFault, draws: u32) -> Result<GapBand, LabError> {
+pub fn gap_of(fault: SimulatedFault, draws: u32) -> Result<GapBand, LabError> {
     let description = fault.description();
     let case = case_of(&description)?;
     let mut gaps: Vec<f64> = (0..draws.max(1)).map(|draw| gap(&case, &description, draw)).collect();
