@@ -1,24 +1,22 @@
 //! `railtwin lab`: a fabric of network namespaces with real routers, and what becomes of real packets there.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::{Args, Subcommand};
 use railtwin::cost::Cost;
 use railtwin_fabric::LinkId;
 use railtwin_lab::bond::ResponderOptions;
 use railtwin_lab::faults::{self, LabFault};
-use railtwin_lab::plant::{Frr, FrrSetting};
 use railtwin_lab::probe::Carrier;
 use railtwin_lab::{Lab, LabError, LabRefusal, Plant, lacks};
 use serde_json::{Value, json};
 
-use crate::export_config::{ConfigArgs, planned};
-use crate::export_site::site_of;
+use crate::export_config::ConfigArgs;
 use crate::foreseen::goes_on;
 use crate::lab_check::{self, BondArgs, CheckArgs};
 use crate::lab_gap::{self, GapArgs};
 use crate::lab_run::{self, MasterArgs, RunArgs};
+use crate::lab_site::{frr, hold_words, plant, plant_of, site_of_lab};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -238,11 +236,6 @@ fn inside(call: &[OsString]) -> Vec<String> {
     words.chain(["--inside".to_owned()]).collect()
 }
 
-pub(crate) fn frr(plant: &Plant) -> Result<Frr, CliError> {
-    let bfd = plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some());
-    Ok(Frr::find(FrrSetting { bfd })?)
-}
-
 fn probe(plant: &Plant, args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let ends = railtwin_lab::probe::ends(plant, args.from.as_deref(), args.to.as_deref())?;
     let carrier = if args.udp { Carrier::Udp } else { Carrier::Tcp };
@@ -297,42 +290,4 @@ fn up(lab: &Lab, args: &LabArgs, up: &UpArgs, streams: &mut Streams<'_>) -> Resu
         "{}: {switches} switches with FRR, {hosts} hosts, {cables} cables; all routes stand after {seconds:.2} s",
         plant.plan.fabric
     )?)
-}
-
-/// Words of this command by which a lab is held.
-pub(crate) fn hold_words(name: &str) -> [String; 4] {
-    ["lab", "hold", "--name", name].map(str::to_owned)
-}
-
-/// The fabric of a lab as later calls find it.
-///
-/// # Errors
-/// The scenario is not there.
-pub(crate) fn site_of_lab(what: &str, settings: &[String], config: &[String]) -> Result<String, CliError> {
-    let what = match what.ends_with(".toml") {
-        true => Path::new(what).canonicalize()?.display().to_string(),
-        false => what.to_owned(),
-    };
-    Ok(json!({ "what": what, "set": settings, "config": config }).to_string())
-}
-
-pub(crate) fn plant(what: &str, settings: &[String], config: &ConfigArgs) -> Result<Plant, CliError> {
-    let site = site_of(what, settings)?;
-    let plan = planned(&site, config)?;
-    Ok(Plant::new(site.fabric, plan)?)
-}
-
-/// The plant of a lab that is up, as it was asked for.
-pub(crate) fn plant_of(lab: &Lab) -> Result<Plant, CliError> {
-    let text = lab.kept("site.json").unwrap_or_default();
-    let site: Value = serde_json::from_str(&text).unwrap_or_default();
-    let words = |key: &str| -> Vec<String> {
-        site[key].as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
-    };
-    let what = site["what"].as_str().ok_or_else(|| {
-        let message =
-            format!("{} does not say which fabric the lab has", lab.folder.join("site.json").display());
-        CliError::input(message, "railtwin lab down, then up again")
-    })?;
-    plant(what, &words("set"), &ConfigArgs::of_words(&words("config")))
 }

@@ -9,8 +9,8 @@ use railtwin_lab::page::{BondCheck, render};
 use railtwin_lab::{Lab, LabError, Plant, bond, lacks};
 use railtwin_store::write_whole;
 
-use crate::lab::{frr, hold_words, plant_of, site_of_lab};
 use crate::lab_run::case_of;
+use crate::lab_site::{frr, hold_words, plant, plant_of, site_of_lab};
 use crate::{CliError, Streams};
 
 /// Arguments of `lab check`.
@@ -60,7 +60,7 @@ pub(crate) fn run(
         return skipped(&lack, streams);
     }
     let what = args.scenario.display().to_string();
-    let plant = crate::lab::plant(&what, &[], &Default::default())?;
+    let plant = plant(&what, &[], &Default::default())?;
     if let Err(lack) = frr(&plant) {
         return skipped(&lack.to_string(), streams);
     }
@@ -114,24 +114,8 @@ fn one(
         all.report.sizes = sizes(&plant);
         all.report.up_s = Some(seconds);
     }
-    let words =
-        ["lab", "check", &args.scenario.display().to_string(), "--name", name, "--inside", "--part", part];
-    let mut words: Vec<String> = words.map(str::to_owned).to_vec();
-    let numbers = [("--draws", args.draws.to_string()), ("--silenced", args.silenced.to_string())];
-    for (key, value) in numbers.into_iter().chain([("--seconds", args.seconds.to_string())]) {
-        words.extend([key.to_owned(), value]);
-    }
-    if args.json {
-        words.push("--json".into());
-    }
     streams.out.flush()?;
-    let status = lab.enter(&words)?;
-    if status != 0 {
-        return Err(CliError::Inside(u8::try_from(status).unwrap_or(1)));
-    }
-    let text = lab.kept(RESULTS).unwrap_or_default();
-    let found: LabChecks =
-        serde_json::from_str(&text).map_err(|error| LabError(format!("{RESULTS}: {error}")))?;
+    let found = entered(lab, name, args, part)?;
     all.findings.extend(found.findings);
     all.report.gaps.extend(found.report.gaps);
     all.report.bandwidth.extend(found.report.bandwidth);
@@ -162,6 +146,26 @@ fn one(
         )?;
     }
     Ok(())
+}
+
+/// Results of a part, which runs within the namespaces of the lab.
+fn entered(lab: &Lab, name: &str, args: &CheckArgs, part: &str) -> Result<LabChecks, CliError> {
+    let scenario = args.scenario.display().to_string();
+    let words = ["lab", "check", &scenario, "--name", name, "--inside", "--part", part];
+    let mut words: Vec<String> = words.map(str::to_owned).to_vec();
+    let numbers = [("--draws", args.draws.to_string()), ("--silenced", args.silenced.to_string())];
+    for (key, value) in numbers.into_iter().chain([("--seconds", args.seconds.to_string())]) {
+        words.extend([key.to_owned(), value]);
+    }
+    if args.json {
+        words.push("--json".into());
+    }
+    let status = lab.enter(&words)?;
+    if status != 0 {
+        return Err(CliError::Inside(u8::try_from(status).unwrap_or(1)));
+    }
+    let text = lab.kept(RESULTS).unwrap_or_default();
+    Ok(serde_json::from_str(&text).map_err(|error| LabError(format!("{RESULTS}: {error}")))?)
 }
 
 /// Sizes of a fabric, for people.

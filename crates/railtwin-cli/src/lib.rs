@@ -70,6 +70,7 @@ mod lab;
 mod lab_check;
 mod lab_gap;
 mod lab_run;
+mod lab_site;
 mod label;
 mod memory_watch;
 mod meter;

@@ -15,6 +15,7 @@ mod gloo;
 mod harness;
 mod import;
 mod intranode;
+mod lab;
 mod limits;
 mod live;
 mod one_gpu;

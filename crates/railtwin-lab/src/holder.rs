@@ -73,7 +73,8 @@ impl Lab {
         std::fs::read_to_string(self.file(name)).ok()
     }
 
-    /// Starts a holder by a command of this program that calls [`Lab::hold`], keeps `site` as `site.json`, and waits until the fabric stands. Returns the time that it took, s.
+    /// Starts a holder by a command of this program that calls [`Lab::hold`], keeps `site` as `site.json`, and waits until the
+    /// fabric stands. Returns the time that it took, s.
     ///
     /// # Errors
     /// A lab of this name is up, or this one does not come up.

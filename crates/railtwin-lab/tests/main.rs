@@ -3,4 +3,5 @@
 
 mod given_paths;
 mod knowledge;
+mod paths;
 mod simulated;

@@ -24,14 +24,14 @@ const PATIENCE_NS: u64 = 40_000_000_000;
 
 /// One draw: the jobs under one balancer.
 #[derive(Clone, Debug)]
-pub struct Draw {
+pub struct MeasuredDraw {
     /// Measured bus bandwidth of each job, bit/s.
     pub busbw: Vec<f64>,
     /// Paths of all connections in the middle of the run.
     pub paths: Vec<LanePath>,
 }
 
-impl Draw {
+impl MeasuredDraw {
     /// Paths of each directed connection, in the order of its lanes: job, source, target.
     pub fn by_connection(&self) -> Vec<(&LanePath, Vec<Vec<LinkId>>)> {
         let mut all: Vec<(&LanePath, Vec<Vec<LinkId>>)> = Vec::new();
@@ -79,7 +79,7 @@ impl<'p> Bench<'p> {
         name: &str,
         setting: &MasterSetting,
         during: impl FnOnce(&MasterHandle) -> Result<(), LabError>,
-    ) -> Result<Draw, LabError> {
+    ) -> Result<MeasuredDraw, LabError> {
         let folder = self.folder.join(name);
         let failed = |error: std::io::Error| LabError(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(&folder).map_err(failed)?;
@@ -115,7 +115,7 @@ impl<'p> Bench<'p> {
                 let seconds = records::mean_seconds(&records(row), from_ns, to_ns)?;
                 Ok(job.bus_bytes() * 8.0 / seconds)
             });
-            Ok(Draw { busbw: busbw.collect::<Result<_, LabError>>()?, paths })
+            Ok(MeasuredDraw { busbw: busbw.collect::<Result<_, LabError>>()?, paths })
         })
     }
 }

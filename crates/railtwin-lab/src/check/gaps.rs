@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Child;
 
 use crate::faults::{LabFault, fault, repair, start_watcher};
-use crate::gap::{GapPlan, GapSummary, first_udp_ports, measure, summary};
+use crate::gap::{GapPlan, GapSummary, first_flows, measure, summary};
 use crate::host::{LabError, LabRefusal};
 use crate::page::{FaultGap, GapLength};
 use crate::plant::{Frr, Plant, wait_for_routes};
@@ -60,19 +60,21 @@ impl Drop for Watcher {
     }
 }
 
-/// The uplink of the first host's leaves that most flows of a measurement take, by its name.
+/// The uplink of the first host's leaves that most UDP flows of a measurement take, of those that TCP takes too, by its
+/// name.
 pub(super) fn busiest_uplink(plant: &Plant) -> Result<String, LabError> {
     let ends = ends(plant, None, None).map_err(|refusal| LabError(refusal.to_string()))?;
     let mut predictor = Predictor::new(plant)?;
-    let mut uses: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for flow in first_udp_ports(ends) {
+    let mut uses: BTreeMap<(String, String), [usize; 2]> = BTreeMap::new();
+    for flow in first_flows(ends) {
         let mut links = Vec::new();
         predictor.path(ends[0], &flow, &mut links)?;
         if let Some([end, _]) = links.get(1).and_then(|&link| plant.ends(link)) {
-            *uses.entry((end.node.clone(), end.interface.clone())).or_default() += 1;
+            uses.entry((end.node.clone(), end.interface.clone())).or_default()
+                [usize::from(flow.protocol == 6)] += 1;
         }
     }
-    let most = uses.into_iter().max_by_key(|(_, count)| *count);
+    let most = uses.into_iter().max_by_key(|(_, [udp, tcp])| (*tcp > 0, *udp));
     let ((node, interface), _) = most.ok_or_else(|| LabError("no flow takes an uplink".into()))?;
     Ok(format!("{node}:{interface}"))
 }

@@ -36,6 +36,11 @@ pub(super) fn udp(from: Ipv4Addr, to: Ipv4Addr, step: u16) -> LabFlow {
     LabFlow { protocol: 17, from: SocketAddrV4::new(from, FIRST[0] + step), to: SocketAddrV4::new(to, PORT) }
 }
 
+/// The connection with a number.
+pub(super) fn tcp_flow(from: Ipv4Addr, to: Ipv4Addr, step: u16) -> LabFlow {
+    tcp(from, FIRST[1] + step, to, PORT)
+}
+
 #[derive(Debug)]
 pub(super) enum Sender {
     Udp(UdpSocket),
@@ -89,7 +94,8 @@ impl Flows {
                 all.senders.push(Sender::Udp(socket));
             }
             for step in 0..tcp_flows {
-                let own = SocketAddrV4::new(from.address, FIRST[1] + step);
+                let flow = tcp_flow(from.address, to.address, step);
+                let own = flow.from;
                 let limit = Duration::from_secs(2);
                 let here = within(&from.node, || {
                     opened(own, target, limit).map_err(|error| failed("connection", error))
@@ -100,7 +106,6 @@ impl Flows {
                 });
                 set.map_err(|error| failed("connection", error))?;
                 all.receivers.tcp.push((all.flows.len(), there));
-                let flow = tcp(*own.ip(), own.port(), *target.ip(), target.port());
                 all.flows.push(GapFlow { flow, carrier: Carrier::Tcp, is_back });
                 all.senders.push(Sender::Tcp(here));
             }

@@ -69,10 +69,11 @@ impl FlowGap {
     }
 }
 
-/// The UDP flows that a measurement sends from the first NIC to the second.
-pub(crate) fn first_udp_ports([from, to]: [&PlantNic; 2]) -> impl Iterator<Item = LabFlow> {
-    let (from, to) = (from.address, to.address);
-    (0..GapPlan::default().udp).map(move |step| flows::udp(from, to, step))
+/// The flows that a measurement sends from the first NIC to the second: of UDP, then of TCP.
+pub(crate) fn first_flows([from, to]: [&PlantNic; 2]) -> impl Iterator<Item = LabFlow> {
+    let (plan, from, to) = (GapPlan::default(), from.address, to.address);
+    let udp = (0..plan.udp).map(move |step| flows::udp(from, to, step));
+    udp.chain((0..plan.tcp).map(move |step| flows::tcp_flow(from, to, step)))
 }
 
 /// Sends between two NICs, lets a fault happen, and says what each flow felt.

@@ -12,11 +12,11 @@ use railtwin_control::controller::Answer;
 use railtwin_fabric::LinkId;
 use railtwin_units::SimTime;
 
-use super::MasterSetting;
 use super::lanes::{LanePath, Lanes};
 use super::links::LinkNews;
 use super::prober::{Asked, LabProber};
 use super::protocol::{self, Said};
+use super::setting::MasterSetting;
 use crate::host::{LabError, now_ns};
 use crate::plant::Plant;
 
@@ -229,10 +229,10 @@ impl<'p> Loop<'p> {
             let news = self.news.take();
             for &(link, up) in &news {
                 self.note(NoteKind::Link(link, up));
-                self.lanes.hear(now, link, up);
+                self.lanes.choices.hear(now, link, up);
             }
-            if !news.is_empty() || self.lanes.next_time() <= now {
-                self.lanes.decide(now);
+            if !news.is_empty() || self.lanes.choices.next_time() <= now {
+                self.lanes.choices.decide(now);
                 self.ask();
             }
             if now_ns() >= look_ns {
@@ -273,8 +273,8 @@ impl<'p> Loop<'p> {
                     self.note(NoteKind::Lost(lossy));
                 }
                 let now = self.now();
-                self.lanes.probed(now, &answers);
-                self.lanes.decide(now);
+                self.lanes.choices.probed(now, &answers);
+                self.lanes.choices.decide(now);
                 self.ask();
                 self.steer()?;
             }
@@ -297,8 +297,7 @@ impl<'p> Loop<'p> {
                 let now = self.now();
                 match self.lanes.open(now, job, ends, to, lanes) {
                     Ok(rows) => {
-                        let of = |row: usize| self.lanes.lanes[row].as_ref().map(|lane| lane.port);
-                        let ports: Vec<u16> = rows.clone().filter_map(of).collect();
+                        let ports: Vec<u16> = rows.clone().map(|row| self.lanes.lanes[row].port).collect();
                         for (row, &port) in rows.clone().zip(&ports) {
                             self.note(NoteKind::Opened(row, port));
                         }
@@ -330,7 +329,7 @@ impl<'p> Loop<'p> {
     fn settled(&mut self, number: u32, id: u64, lane: u32) -> Option<usize> {
         let rows = self.clients.get(&number)?.rows.get(&id)?.clone();
         let row = rows.start + lane as usize;
-        let lane = self.lanes.lanes.get_mut(row).filter(|_| rows.contains(&row))?.as_mut()?;
+        let lane = self.lanes.lanes.get_mut(row).filter(|_| rows.contains(&row))?;
         lane.is_moving = false;
         Some(row)
     }
@@ -341,8 +340,8 @@ impl<'p> Loop<'p> {
         // A job is gone with the last of its ranks.
         if !self.clients.values().any(|other| other.job == Some(job)) {
             let now = self.now();
-            self.lanes.close(now, job);
-            self.lanes.decide(now);
+            self.lanes.choices.close(now, job);
+            self.lanes.choices.decide(now);
         }
     }
 
@@ -355,7 +354,7 @@ impl<'p> Loop<'p> {
 
     /// Sends the probes that were asked for.
     fn ask(&mut self) {
-        let asked = std::mem::take(&mut self.lanes.asked);
+        let asked = self.lanes.choices.take_probes();
         if let Some(surveys) = self.surveys.as_ref().filter(|_| !asked.is_empty()) {
             let _ = surveys.send(asked);
         }

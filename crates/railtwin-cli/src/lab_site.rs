@@ -1,0 +1,57 @@
+//! The fabric of a lab, and how calls that come later find it.
+use std::path::Path;
+
+use railtwin_lab::plant::{Frr, FrrSetting};
+use railtwin_lab::{Lab, Plant};
+use serde_json::{Value, json};
+
+use crate::CliError;
+use crate::export_config::{ConfigArgs, planned};
+use crate::export_site::site_of;
+
+/// Words of this command by which a lab is held.
+pub(crate) fn hold_words(name: &str) -> [String; 4] {
+    ["lab", "hold", "--name", name].map(str::to_owned)
+}
+
+/// The fabric of a lab as later calls find it.
+///
+/// # Errors
+/// The scenario is not there.
+pub(crate) fn site_of_lab(what: &str, settings: &[String], config: &[String]) -> Result<String, CliError> {
+    let what = match what.ends_with(".toml") {
+        true => Path::new(what).canonicalize()?.display().to_string(),
+        false => what.to_owned(),
+    };
+    Ok(json!({ "what": what, "set": settings, "config": config }).to_string())
+}
+
+pub(crate) fn plant(what: &str, settings: &[String], config: &ConfigArgs) -> Result<Plant, CliError> {
+    let site = site_of(what, settings)?;
+    let plan = planned(&site, config)?;
+    Ok(Plant::new(site.fabric, plan)?)
+}
+
+/// The plant of a lab that is up, as it was asked for.
+pub(crate) fn plant_of(lab: &Lab) -> Result<Plant, CliError> {
+    let text = lab.kept("site.json").unwrap_or_default();
+    let site: Value = serde_json::from_str(&text).unwrap_or_default();
+    let words = |key: &str| -> Vec<String> {
+        site[key].as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+    };
+    let what = site["what"].as_str().ok_or_else(|| {
+        let message =
+            format!("{} does not say which fabric the lab has", lab.folder.join("site.json").display());
+        CliError::input(message, "railtwin lab down, then up again")
+    })?;
+    plant(what, &words("set"), &ConfigArgs::of_words(&words("config")))
+}
+
+/// The routers of a plant.
+///
+/// # Errors
+/// FRR is missing.
+pub(crate) fn frr(plant: &Plant) -> Result<Frr, CliError> {
+    let bfd = plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some());
+    Ok(Frr::find(FrrSetting { bfd })?)
+}
