@@ -1,16 +1,13 @@
-//! Eight real ranks in network namespaces of this host, faults of which the truth is known, and limits that a watcher must
-//! keep.
+//! Emulated networks of this host. Two labs share namespaces and faults:
 //!
-//! 1. [`network`]: namespaces behind one bridge, links of limited rate.
-//! 2. [`fault`]: faults and their repair.
-//! 3. [`job`]: attempts of a job, each in a folder of records of its own.
-//! 4. [`watch`]: `railtwin watch` as a child process, and its events.
-//! 5. [`verdict`]: events against the truth, pure.
-//! 6. [`trial`]: all of it in order.
+//! * A **fabric** of real routers: [`plant`] lays a fabric out and starts FRR, [`Lab`] holds it, [`predict`] and [`probe`] say
+//!   which path a source port takes, [`faults`] break it, [`gap`] measures what flows feel, [`master`] lets controllers of the
+//!   simulator choose the ports of real connections, [`bandwidth`] runs jobs, [`simulated`] has the flow engine beside them,
+//!   [`check`] does all in order, [`page`] shows it. [`bond`] holds our LACP against Open vSwitch.
+//! * **Eight ranks** behind one bridge, for `make demo-watch`: [`network`], [`fault`], [`job`], [`watch`], [`verdict`] and
+//!   [`trial`], with limits that a watcher must keep.
 //!
-//! Beside it, [`bond`]: LACP of ours against the bond of Open vSwitch.
-//!
-//! It needs root, network namespaces and `tc`; [`lacks`] says what is missing.
+//! It needs root, network namespaces and `tc`; [`lacks`] says what is missing, [`tools`] finds programs of others.
 #![allow(clippy::disallowed_methods, reason = "a laboratory: processes, files and clocks are its matter")]
 
 pub mod bandwidth;

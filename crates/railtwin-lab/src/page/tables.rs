@@ -68,7 +68,7 @@ pub(super) fn write_gaps(html: &mut String, gaps: &[FaultGap]) {
         return;
     }
     html.push_str(
-        "<h2>Gap of each fault</h2><p class=\"soft\">A gap lasts from the fault until traffic arrives again. UDP sends each \
+        "<h2 id=\"gaps\">Gap of each fault</h2><p class=\"soft\">A gap lasts from the fault until traffic arrives again. UDP sends each \
          millisecond; TCP adds its retransmission timer.</p><table><tr><th>fault</th><th>direction</th>\
          <th>UDP, worst</th><th>TCP, worst</th><th>simulated</th><th>accepted</th><th>inside</th></tr>",
     );
