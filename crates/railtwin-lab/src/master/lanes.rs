@@ -84,7 +84,9 @@ impl<'p> Lanes<'p> {
             Some(wanted) => links == wanted.as_slice(),
             None => links.first().copied() == own,
         };
-        let draw = stream::mix(self.draw ^ stream::mix(row as u64));
+        // By what is asked for and not by who asked first, so that the same draw gives the same ports.
+        let job = u64::from(queue_pair.job) << 32 | u64::from(queue_pair.target.0);
+        let draw = stream::mix(self.draw ^ stream::mix(job));
         self.ports.find(&mut self.predictor, source, (6, self.lanes[row].to), draw, is_wanted)
     }
 
