@@ -7,6 +7,7 @@ use railtwin::cost::Cost;
 use railtwin_fabric::LinkId;
 use railtwin_lab::bond::ResponderOptions;
 use railtwin_lab::faults::{self, LabFault};
+use railtwin_lab::plant::routes_within;
 use railtwin_lab::probe::Carrier;
 use railtwin_lab::{Lab, LabError, LabRefusal, Plant, lacks};
 use serde_json::{Value, json};
@@ -32,6 +33,9 @@ pub struct LabArgs {
     #[arg(long, global = true, hide = true)]
     inside: bool,
 }
+
+/// Time for routes to stand behind a repair, ns.
+const ROUTES_NS: u64 = 5_000_000_000;
 
 /// Verbs of `lab`.
 #[derive(Subcommand, Debug)]
@@ -181,6 +185,9 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
         return Ok(());
     }
     let lab = Lab::named(&args.name)?;
+    if args.inside {
+        Lab::follow()?;
+    }
     match &args.what {
         LabVerb::Up(up) => self::up(&lab, args, up, streams),
         LabVerb::Down => {
@@ -192,6 +199,7 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
         | LabVerb::Repair { .. }
         | LabVerb::Gap(_)
         | LabVerb::Run(_)
+        | LabVerb::Master(_)
             if !args.inside =>
         {
             match lab.enter(&inside(call))? {
@@ -203,13 +211,25 @@ pub(crate) fn run(args: &LabArgs, call: &[OsString], streams: &mut Streams<'_>) 
         LabVerb::Fail { fault } => {
             let (plant, fault) = (plant_of(&lab)?, fault.fault());
             faults::fault(&plant, &fault)?.carry_out(&frr(&plant)?, &lab.folder)?;
-            Ok(())
+            let (kind, name) = (fault.kind(), fault.name());
+            Ok(writeln!(streams.out, "{kind} {name}: done; railtwin lab repair {name} mends it")?)
         }
         LabVerb::Repair { what } => {
             let plant = plant_of(&lab)?;
             faults::repair(&plant, what)?.carry_out(&frr(&plant)?, &lab.folder)?;
-            let seconds = railtwin_lab::plant::wait_for_routes(&plant)?;
-            Ok(writeln!(streams.out, "{what}: repaired; all routes stand after {seconds:.2} s")?)
+            if plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some()) {
+                std::thread::sleep(std::time::Duration::from_millis(500));
+            }
+            match routes_within(&plant, ROUTES_NS)? {
+                Ok(seconds) => {
+                    writeln!(streams.out, "{what}: repaired; all routes stand after {seconds:.2} s")?
+                }
+                Err(missing) => {
+                    let text = "is anything else broken, or still on its way?";
+                    writeln!(streams.out, "{what}: repaired; {missing} after 5 s: {text}")?;
+                }
+            }
+            Ok(())
         }
         LabVerb::Master(master) => lab_run::master(&lab, &plant_of(&lab)?, master, streams),
         LabVerb::Check(check) => match check.part.as_deref().filter(|_| args.inside) {
@@ -282,7 +302,7 @@ fn up(lab: &Lab, args: &LabArgs, up: &UpArgs, streams: &mut Streams<'_>) -> Resu
         return Err(CliError::Worker(format!("a lab cannot run here: {lack}")));
     }
     let site = site_of_lab(&up.what, &up.set, &up.config.words())?;
-    let seconds = lab.up(&hold_words(&args.name), &site)?;
+    let seconds = lab.up(&hold_words(&args.name), &site, false)?;
     let (switches, hosts) = (plant.plan.switches.len(), plant.plan.hosts.len());
     let cables = plant.cables.len();
     Ok(writeln!(

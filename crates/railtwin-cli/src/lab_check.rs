@@ -1,6 +1,6 @@
 //! `railtwin lab check`: all of the lab in order, each result beside what is expected.
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
@@ -64,6 +64,16 @@ pub(crate) fn run(
     if let Err(lack) = frr(&plant) {
         return skipped(&lack.to_string(), streams);
     }
+    if lab.is_up() {
+        let message = format!("a lab is up in {}", lab.folder.display());
+        return Err(CliError::input(message, "railtwin lab down, or another --name"));
+    }
+    for balancer in BALANCERS {
+        case_of(&plant, &args.scenario, balancer)?;
+    }
+    if let Some(path) = &args.page {
+        refuse_page(path)?;
+    }
     if !args.json {
         writeln!(
             streams.out,
@@ -87,6 +97,18 @@ pub(crate) fn run(
     finish(&all, args, streams)
 }
 
+/// Refuses a page whose folder is not there, before anything runs.
+pub(crate) fn refuse_page(path: &Path) -> Result<(), CliError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() && !path.is_dir() {
+        true => Ok(()),
+        false => {
+            let message = format!("--page {}: it cannot be written there", path.display());
+            Err(CliError::input(message, "name a file in a folder that is there"))
+        }
+    }
+}
+
 fn skipped(lack: &str, streams: &mut Streams<'_>) -> Result<(), CliError> {
     Ok(writeln!(streams.out, "SKIPPED: {lack}\n0 of 1 as expected, 0 missed, 1 skipped")?)
 }
@@ -101,7 +123,7 @@ fn one(
 ) -> Result<(), CliError> {
     let config = bfd.map_or_else(Vec::new, |bfd| vec![format!("bfd={bfd}")]);
     let site = site_of_lab(&args.scenario.display().to_string(), &[], &config)?;
-    let seconds = lab.up(&hold_words(name), &site)?;
+    let seconds = lab.up(&hold_words(name), &site, true)?;
     let with = bfd.map_or_else(String::new, |bfd| format!(" with BFD each {bfd}"));
     let seen = format!("{seconds:.2} s");
     // BFD takes its time to negotiate its interval.

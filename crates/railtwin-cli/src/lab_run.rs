@@ -51,7 +51,7 @@ pub(crate) struct MasterArgs {
     #[arg(long, value_name = "BALANCER", default_value = "c4p", value_parser = ["ecmp", "c4p", "disjoint"])]
     balancer: String,
     /// C4P probes all paths this often, such as "100 ms"
-    #[arg(long, value_name = "TIME", value_parser = |text: &str| text.parse::<SimTime>())]
+    #[arg(long, value_name = "TIME", value_parser = period)]
     probes: Option<SimTime>,
     /// Seconds to serve; default for ever
     #[arg(long, value_name = "SECONDS", value_parser = crate::lab_gap::seconds)]
@@ -71,6 +71,10 @@ pub(crate) fn master(
         draw: 0,
         timeout: Duration::from_millis(100),
     };
+    if args.probes.is_some() && args.balancer != "c4p" {
+        let message = format!("--probes: {} does not probe", args.balancer);
+        return Err(CliError::input(message, "leave it out, or write --balancer c4p"));
+    }
     let begin = now_ns();
     let mut told = 0;
     let served = serve(plant, &setting, &args.socket, |master| {
@@ -90,6 +94,18 @@ pub(crate) fn master(
         }
     });
     Ok(served?)
+}
+
+/// Capacity of a link beyond which two processors no longer forward what the links would carry, Mbit/s.
+const MBIT_MAX: u64 = 400;
+
+/// A period of probes.
+fn period(text: &str) -> Result<SimTime, String> {
+    let time: SimTime = text.parse().map_err(|error| format!("{error}"))?;
+    match time >= SimTime::from_ns(10_000_000) {
+        true => Ok(time),
+        false => Err(format!("{text} is too short for surveys of real packets: write 10 ms or more")),
+    }
 }
 
 pub(crate) fn balancer_of(name: &str, probes: Option<SimTime>) -> LabBalancer {
@@ -134,10 +150,21 @@ pub(crate) fn run(
     args: &RunArgs,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
+    if let Some(path) = &args.page {
+        crate::lab_check::refuse_page(path)?;
+    }
+    if plant.cables.iter().any(|cable| cable.mbit > MBIT_MAX) {
+        let text = "the processors of this host may be the limit and not the links";
+        writeln!(streams.notes, "note: links carry more than {MBIT_MAX} Mbps: {text}")?;
+    }
     let plan = CheckPlan { draws: args.draws, seconds: args.seconds, silenced: 0 };
     let mut all: Vec<BandwidthDraw> = Vec::new();
     for balancer in &args.balancer {
         let (case, jobs) = case_of(plant, &args.scenario, balancer)?;
+        if !case.faults.is_empty() || case.work.jobs.iter().any(|job| job.start > SimTime::ZERO) {
+            let text = "faults, starts and steps of the scenario are not followed: all jobs run all the time";
+            writeln!(streams.notes, "note: {text}")?;
+        }
         all.extend(draws(plant, &lab.folder, (balancer, &case, &jobs), plan)?);
     }
     if let Some(path) = &args.page {

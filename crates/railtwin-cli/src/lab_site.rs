@@ -23,7 +23,9 @@ pub(crate) fn site_of_lab(what: &str, settings: &[String], config: &[String]) ->
         true => Path::new(what).canonicalize()?.display().to_string(),
         false => what.to_owned(),
     };
-    Ok(json!({ "what": what, "set": settings, "config": config }).to_string())
+    // The scenario as it is now: a later call that reads another one would look for nodes that are not there.
+    let text = what.ends_with(".toml").then(|| std::fs::read_to_string(&what)).transpose()?;
+    Ok(json!({ "what": what, "set": settings, "config": config, "text": text }).to_string())
 }
 
 pub(crate) fn plant(what: &str, settings: &[String], config: &ConfigArgs) -> Result<Plant, CliError> {
@@ -44,6 +46,11 @@ pub(crate) fn plant_of(lab: &Lab) -> Result<Plant, CliError> {
             format!("{} does not say which fabric the lab has", lab.folder.join("site.json").display());
         CliError::input(message, "railtwin lab down, then up again")
     })?;
+    if site["text"].as_str().is_some_and(|known| std::fs::read_to_string(what).ok().as_deref() != Some(known))
+    {
+        let message = format!("{what} is not what it was when the lab came up");
+        return Err(CliError::input(message, "railtwin lab down, then up again"));
+    }
     plant(what, &words("set"), &ConfigArgs::of_words(&words("config")))
 }
 

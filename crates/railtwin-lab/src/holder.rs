@@ -29,10 +29,11 @@ impl Lab {
     /// The name is no word of letters, digits, `-` and `_`.
     pub fn named(name: &str) -> Result<Self, LabRefusal> {
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if name.is_empty() || !name.bytes().all(is_good) {
+        // Sockets of the routers lie below the folder, and their paths are short.
+        if name.is_empty() || name.len() > 32 || name.starts_with('-') || !name.bytes().all(is_good) {
             return Err(LabRefusal::new(
                 format!("{name:?} is no name of a lab"),
-                "write letters, digits, - and _",
+                "write up to 32 letters, digits, - and _, beginning with no -",
             ));
         }
         Ok(Self { folder: Path::new("/run/railtwin-lab").join(name) })
@@ -74,11 +75,11 @@ impl Lab {
     }
 
     /// Starts a holder by a command of this program that calls [`Lab::hold`], keeps `site` as `site.json`, and waits until the
-    /// fabric stands. Returns the time that it took, s.
+    /// fabric stands. A lab that `follows` ends with this process. Returns the time that it took, s.
     ///
     /// # Errors
     /// A lab of this name is up, or this one does not come up.
-    pub fn up(&self, hold: &[String], site: &str) -> Result<f64, LabError> {
+    pub fn up(&self, hold: &[String], site: &str, follows: bool) -> Result<f64, LabError> {
         if self.is_up() {
             return Err(LabError(format!(
                 "a lab is up in {}: railtwin lab down, or another --name",
@@ -95,7 +96,10 @@ impl Lab {
         let failed = |error: std::io::Error| LabError(format!("{}: {error}", log.display()));
         let file = std::fs::File::create(&log).map_err(failed)?;
         let own = std::env::current_exe().map_err(|error| LabError(error.to_string()))?;
-        let mut command = Command::new("setsid");
+        let mut command = Command::new(if follows { "setpriv" } else { "setsid" });
+        if follows {
+            command.args(["--pdeathsig", "KILL"]);
+        }
         command
             .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
             .arg(own);
@@ -155,18 +159,36 @@ impl Lab {
         let holder = self.holder().ok_or_else(|| {
             LabError(format!("no lab is up in {}: railtwin lab up FABRIC", self.folder.display()))
         })?;
+        if !self.file("ready").exists() {
+            return Err(LabError(format!("the lab in {} is still coming up", self.folder.display())));
+        }
         let path = format!("/proc/{holder}/task/{holder}/children");
         let children =
             std::fs::read_to_string(&path).map_err(|error| LabError(format!("{path}: {error}")))?;
         let inner = children.split_whitespace().next().unwrap_or_default().to_owned();
         let own = std::env::current_exe().map_err(|error| LabError(error.to_string()))?;
-        let mut command = Command::new("nsenter");
-        command.args(["--target", &inner, "--net", "--mount", "--pid"]);
+        // What runs in the lab ends with this process, and with the one that enters.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "nsenter", "--target", &inner, "--net", "--mount", "--pid"]);
         // Entering leaves the working folder, which names of files are relative to.
         let here = std::env::current_dir().map_err(|error| LabError(error.to_string()))?;
         command.args(["env", "-C"]).arg(here).arg(own).args(words);
         let status = command.status().map_err(|error| LabError(format!("nsenter: {error}")))?;
-        Ok(status.code().unwrap_or(1))
+        status.code().ok_or_else(|| LabError("the lab ended meanwhile, or the call within it".into()))
+    }
+
+    /// Lets this process end with the one that entered the lab for it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn follow() -> Result<(), LabError> {
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+            .map_err(|errno| LabError(format!("cannot follow the parent process: {errno}")))
+    }
+
+    /// Whether the fabric stands and can be entered.
+    pub fn is_ready(&self) -> bool {
+        self.is_up() && self.file("ready").exists()
     }
 
     /// Kills the holder and nothing else, and waits up to so many seconds for what lived in the lab to end. Returns how many

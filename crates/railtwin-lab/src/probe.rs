@@ -23,6 +23,11 @@ pub const FIRST_PORT: u16 = 49_152;
 /// Port that answers probes.
 pub(crate) const PROBE_PORT: u16 = 9_999;
 
+/// Ports that are probed together.
+const PART: usize = 1_024;
+/// Time for a connection to come up. Its first packet tells the path, whether it does or not.
+const LIMIT: Duration = Duration::from_millis(50);
+
 /// Packets of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
@@ -103,9 +108,13 @@ pub fn probe(
         all.push(PortPath { port, predicted, seen: Vec::new() });
     }
     let mut sniffer = Sniffer::new(plant)?;
-    send(from, to, carrier, &all)?;
-    std::thread::sleep(Duration::from_millis(50));
-    let seen: BTreeMap<_, _> = sniffer.take();
+    let mut seen: BTreeMap<_, _> = BTreeMap::new();
+    // In parts, so that what is seen fits the buffers of the sockets.
+    for part in all.chunks(PART) {
+        send(from, to, carrier, part)?;
+        std::thread::sleep(Duration::from_millis(50));
+        seen.extend(sniffer.take());
+    }
     for one in &mut all {
         let links = seen.get(&key(&flow(one.port))).cloned().unwrap_or_default();
         one.seen = in_order(plant, links);
@@ -157,7 +166,7 @@ fn send_one(from: &PlantNic, port: u16, target: SocketAddrV4, carrier: Carrier) 
     let own = SocketAddrV4::new(from.address, port);
     match carrier {
         // A connection that does not come up was sent, too, and is told as it went.
-        Carrier::Tcp => drop(opened(own, target, Duration::from_millis(500))),
+        Carrier::Tcp => drop(opened(own, target, LIMIT)),
         Carrier::Udp => {
             let send = || {
                 let socket = UdpSocket::bind(own)?;

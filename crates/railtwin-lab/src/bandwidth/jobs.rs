@@ -14,6 +14,11 @@ const FIRST_PORT: u16 = 20_000;
 /// Most bytes of one stage of a collective.
 const CHUNK: u64 = 512 << 10;
 
+/// Most connections of a rank to another.
+const LANES_MAX: u32 = 16;
+/// Most bytes of a collective.
+const BYTES_MAX: u64 = 1 << 30;
+
 /// A job for real ranks.
 #[derive(Clone, Debug)]
 pub struct LabJob {
@@ -65,6 +70,17 @@ pub fn jobs_of(plant: &Plant, case: &Case) -> Result<Vec<LabJob>, LabRefusal> {
             return refused(&job.name, "several of its ranks share a NIC");
         };
         let lanes = lanes_of(case, ranks.first().map_or(1, |nic| nic.interfaces.len() as u32));
+        if lanes > LANES_MAX {
+            let message = format!("job {}: {lanes} queue pairs of a connection are too many", job.name);
+            return Err(LabRefusal::new(
+                message,
+                format!("write queue_pairs for at most {LANES_MAX} over all ports"),
+            ));
+        }
+        if !(1_024..=BYTES_MAX).contains(&bytes) {
+            let message = format!("job {}: an all-reduce of {bytes} bytes", job.name);
+            return Err(LabRefusal::new(message, format!("write 1024 to {BYTES_MAX} bytes")));
+        }
         jobs.push(LabJob { name: job.name.clone(), ranks, bytes: bytes / 4 * 4, lanes });
     }
     match jobs.is_empty() {

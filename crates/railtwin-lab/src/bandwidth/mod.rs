@@ -83,6 +83,12 @@ impl<'p> Bench<'p> {
         let folder = self.folder.join(name);
         let failed = |error: std::io::Error| LabError(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(&folder).map_err(failed)?;
+        let lock = std::fs::File::create(self.folder.join("run.lock")).map_err(failed)?;
+        lock.try_lock().map_err(|_| LabError("jobs run in this lab already: wait for them".into()))?;
+        // Records of a run before this one would count.
+        for row in 0..self.jobs.len() {
+            let _ = std::fs::remove_dir_all(folder.join(format!("records-{row}")));
+        }
         serve(self.plant, setting, &folder.join("paths.sock"), |master| {
             let mut ranks = Ranks::default();
             for (row, job) in self.jobs.iter().enumerate() {
@@ -137,7 +143,7 @@ impl Ranks {
         let file = std::fs::File::create(log).map_err(failed)?;
         let mut command = Command::new("ip");
         command.args(["netns", "exec", node]).arg(program).arg("worker").arg(job);
-        command.args(["--rank", &rank.to_string()]).stdin(Stdio::null());
+        command.args(["--rank", &rank.to_string(), "--follow"]).stdin(Stdio::null());
         let child = command.stdout(file.try_clone().map_err(failed)?).stderr(file).spawn();
         self.0.push(child.map_err(|error| LabError(format!("ip netns exec: {error}")))?);
         Ok(())

@@ -1,6 +1,8 @@
 //! The master at work: clients, news of links, surveys, and what it noted.
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +26,8 @@ use crate::plant::Plant;
 const LOOK_NS: u64 = 50_000_000;
 /// Longest wait for anything, ns.
 const WAIT_NS: u64 = 10_000_000;
+/// Longest line of a client, bytes.
+const LINE_MAX: u64 = 4_096;
 
 /// Something that the master did or heard.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +123,7 @@ pub fn serve<T>(
     work: impl FnOnce(&MasterHandle) -> Result<T, LabError>,
 ) -> Result<T, LabError> {
     let failed = |error: std::io::Error| LabError(format!("{}: {error}", socket.display()));
-    let _ = std::fs::remove_file(socket);
+    refuse_foreign(socket)?;
     let listener = UnixListener::bind(socket).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let (inbox, mail) = channel();
@@ -142,6 +146,22 @@ pub fn serve<T>(
         // A master that broke off is why the work did.
         served.and(outcome)
     })
+}
+
+/// Removes the socket of a master that is gone.
+///
+/// # Errors
+/// The file is no socket, or a master listens there.
+fn refuse_foreign(socket: &Path) -> Result<(), LabError> {
+    let Ok(known) = std::fs::symlink_metadata(socket) else { return Ok(()) };
+    let shown = socket.display();
+    if !known.file_type().is_socket() {
+        return Err(LabError(format!("{shown} is there and is no socket: name another file")));
+    }
+    if UnixStream::connect(socket).is_ok() {
+        return Err(LabError(format!("{shown} belongs to a master that runs: name another file")));
+    }
+    std::fs::remove_file(socket).map_err(|error| LabError(format!("{shown}: {error}")))
 }
 
 fn survey(plant: &Plant, timeout: Duration, asked: &Receiver<Vec<Asked>>, answers: &Sender<Inbox>) {
@@ -250,9 +270,18 @@ impl<'p> Loop<'p> {
         let inbox = self.inbox.clone();
         self.clients.insert(number, Client { stream, rows: BTreeMap::new(), job: None });
         std::thread::spawn(move || {
-            for line in BufReader::new(reader).lines().map_while(Result::ok) {
-                if inbox.send(Inbox::Line(number, line)).is_err() {
-                    return;
+            let mut reader = BufReader::new(reader);
+            loop {
+                let mut bytes = Vec::new();
+                match reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes) {
+                    Ok(count) if count > 0 && bytes.ends_with(b"\n") => {
+                        let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+                        if inbox.send(Inbox::Line(number, line)).is_err() {
+                            return;
+                        }
+                    }
+                    // The end, a line that is too long, or one without its end.
+                    _ => break,
                 }
             }
             let _ = inbox.send(Inbox::Gone(number));
@@ -346,9 +375,10 @@ impl<'p> Loop<'p> {
     }
 
     fn tell(&mut self, number: u32, line: &str) {
-        if let Some(client) = self.clients.get_mut(&number) {
-            // One that has gone is noticed by its reader.
-            let _ = writeln!(client.stream, "{line}");
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        // A client that takes nothing is let go, else it would hold up the others. Its reader notes that it is gone.
+        if writeln!(client.stream, "{line}").is_err() {
+            let _ = client.stream.shutdown(Shutdown::Both);
         }
     }
 

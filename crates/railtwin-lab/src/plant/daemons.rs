@@ -131,7 +131,7 @@ impl Frr {
     ///
     /// # Errors
     /// A session does not come up.
-    pub(crate) fn wait_for_bfd(&self, plant: &Plant, folder: &Path) -> Result<(), LabError> {
+    pub fn wait_for_bfd(&self, plant: &Plant, folder: &Path) -> Result<(), LabError> {
         let until_ns = now_ns() + PATIENCE_NS;
         for switch in &plant.plan.switches {
             let own = run_folder(folder, &switch.name);
@@ -246,7 +246,7 @@ pub(crate) fn kill_daemon(folder: &Path, switch: &str, daemon: &str) -> Result<(
     let pid = pid_of(folder, switch, daemon);
     let pid = pid.ok_or_else(|| LabError(format!("{switch} runs no {daemon}")))?;
     kill(Pid::from_raw(pid), Signal::SIGKILL)
-        .map_err(|errno| LabError(format!("{switch}: {daemon} (process {pid}): {errno}")))
+        .map_err(|_| LabError(format!("{switch}: {daemon} is dead already")))
 }
 
 /// Waits until every switch has, for each NIC, as many next hops as the fabric has ways; the time that it took, s.
@@ -254,8 +254,16 @@ pub(crate) fn kill_daemon(folder: &Path, switch: &str, daemon: &str) -> Result<(
 /// # Errors
 /// The routes do not come: with the first one that is missing.
 pub fn wait_for_routes(plant: &Plant) -> Result<f64, LabError> {
+    routes_within(plant, PATIENCE_NS)?.map_err(|missing| LabError(format!("{missing} after 60 s")))
+}
+
+/// The same within so many ns: the time that it took, or the first routes that are missing.
+///
+/// # Errors
+/// A command of the system fails.
+pub fn routes_within(plant: &Plant, patience_ns: u64) -> Result<Result<f64, String>, LabError> {
     let from_ns = now_ns();
-    let until_ns = from_ns + PATIENCE_NS;
+    let until_ns = from_ns + patience_ns;
     let wanted = wanted(plant);
     for (switch, routes) in &wanted {
         loop {
@@ -265,19 +273,21 @@ pub fn wait_for_routes(plant: &Plant) -> Result<f64, LabError> {
             });
             let Some((target, hops)) = missing else { break };
             if now_ns() > until_ns {
-                return Err(LabError(format!("{switch} has no {hops} next hops to {target} after 60 s")));
+                return Ok(Err(format!("{switch} has no {hops} next hops to {target}")));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-    Ok((now_ns() - from_ns) as f64 / 1e9)
+    Ok(Ok((now_ns() - from_ns) as f64 / 1e9))
 }
 
 /// By switch: addresses of NICs, and how many next hops lead there.
 fn wanted(plant: &Plant) -> Vec<(String, Vec<(String, usize)>)> {
     let forwarding = Forwarding::new(&plant.fabric, &LinkMask::none(&plant.fabric));
     let of_switch = |(row, switch): (usize, &railtwin_formats::switch_config::SwitchPlan)| {
-        let hops = |nic: DeviceId| forwarding.next_links(row as u32, nic).len();
+        // A pinned route has one next hop in place of all.
+        let most = if switch.pinned.is_empty() { usize::MAX } else { 1 };
+        let hops = |nic: DeviceId| forwarding.next_links(row as u32, nic).len().min(most);
         let routes = plant.nics.iter().map(|nic| (nic.address.to_string(), hops(nic.nic)));
         (switch.name.clone(), routes.filter(|(_, hops)| *hops > 0).collect())
     };

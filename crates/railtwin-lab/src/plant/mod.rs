@@ -16,7 +16,7 @@ use railtwin_formats::switch_config::{FabricPlan, HostNic};
 use crate::host::LabRefusal;
 
 pub(crate) use build::build;
-pub use daemons::{Frr, FrrSetting, wait_for_routes};
+pub use daemons::{Frr, FrrSetting, routes_within, wait_for_routes};
 pub(crate) use daemons::{kill_daemon, run_folder};
 pub(crate) use shape::{Drop, drop_packets, stop_dropping};
 
@@ -86,10 +86,7 @@ impl Plant {
         let nodes = plan.switches.len() + plan.hosts.len();
         if nodes > NODES_MAX {
             let message = format!("{nodes} switches and hosts are more than a lab runs, {NODES_MAX}");
-            return Err(LabRefusal::new(
-                message,
-                "write a smaller fabric, such as --set segments=2 --set hosts=2",
-            ));
+            return Err(LabRefusal::new(message, "write a smaller fabric"));
         }
         if plan.hosts.iter().any(|host| host.nics.iter().any(|nic| nic.is_frontend)) {
             return Err(LabRefusal::new("a lab has no frontend network", "leave [frontend] out"));
@@ -124,6 +121,10 @@ impl Plant {
             };
             let ends = [end(ports[0])?, end(ports[1])?];
             let mbit = self.fabric.capacity(cable.forward()).bits_per_s() / 1_000_000;
+            if mbit == 0 {
+                let message = format!("{}:{} carries less than 1 Mbps", ends[0].node, ends[0].interface);
+                return Err(LabRefusal::new(message, "write rates from 1 Mbps on"));
+            }
             self.cables.push(PlantCable { cable, ends, mbit });
         }
         Ok(())
