@@ -8,7 +8,7 @@ use railtwin_fabric::LinkId;
 use railtwin_lab::bond::ResponderOptions;
 use railtwin_lab::faults::{self, LabFault};
 use railtwin_lab::plant::routes_within;
-use railtwin_lab::probe::Carrier;
+use railtwin_lab::probe::{Carrier, PortPath};
 use railtwin_lab::{Lab, LabError, LabRefusal, Plant, lacks};
 use serde_json::{Value, json};
 
@@ -269,7 +269,10 @@ fn probe(plant: &Plant, args: &ProbeArgs, streams: &mut Streams<'_>) -> Result<(
             .collect()
     };
     if args.json {
-        let row = |one: &railtwin_lab::probe::PortPath| json!({ "port": one.port, "predicted": names(&one.predicted), "seen": names(&one.seen), "right": one.is_right() });
+        let row = |one: &PortPath| {
+            let (predicted, seen) = (names(&one.predicted), names(&one.seen));
+            json!({ "port": one.port, "predicted": predicted, "seen": seen, "right": one.is_right() })
+        };
         let rows: Vec<Value> = all.iter().map(row).collect();
         let data = json!({ "from": ends[0].node, "to": ends[1].node, "right": right, "ports": rows });
         return Ok(writeln!(streams.out, "{data:#}")?);

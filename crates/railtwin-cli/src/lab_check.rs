@@ -1,16 +1,16 @@
 //! `railtwin lab check`: all of the lab in order, each result beside what is expected.
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
 use railtwin_lab::check::{CheckPlan, Checker, LabChecks, LabFinding};
 use railtwin_lab::page::{BondCheck, render};
-use railtwin_lab::{Lab, LabError, Plant, bond, lacks};
+use railtwin_lab::{Lab, LabError, bond, lacks};
 use railtwin_store::write_whole;
 
 use crate::lab_run::case_of;
-use crate::lab_site::{frr, hold_words, plant, plant_of, site_of_lab};
+use crate::lab_site::{frr, hold_words, plant, plant_of, refuse_page, site_of_lab, sizes};
 use crate::{CliError, Streams};
 
 /// Arguments of `lab check`.
@@ -97,18 +97,6 @@ pub(crate) fn run(
     finish(&all, args, streams)
 }
 
-/// Refuses a page whose folder is not there, before anything runs.
-pub(crate) fn refuse_page(path: &Path) -> Result<(), CliError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match folder.is_dir() && !path.is_dir() {
-        true => Ok(()),
-        false => {
-            let message = format!("--page {}: it cannot be written there", path.display());
-            Err(CliError::input(message, "name a file in a folder that is there"))
-        }
-    }
-}
-
 fn skipped(lack: &str, streams: &mut Streams<'_>) -> Result<(), CliError> {
     Ok(writeln!(streams.out, "SKIPPED: {lack}\n0 of 1 as expected, 0 missed, 1 skipped")?)
 }
@@ -188,16 +176,6 @@ fn entered(lab: &Lab, name: &str, args: &CheckArgs, part: &str) -> Result<LabChe
     }
     let text = lab.kept(RESULTS).unwrap_or_default();
     Ok(serde_json::from_str(&text).map_err(|error| LabError(format!("{RESULTS}: {error}")))?)
-}
-
-/// Sizes of a fabric, for people.
-pub(crate) fn sizes(plant: &Plant) -> Vec<String> {
-    let tier = |tier: u8| plant.plan.switches.iter().filter(|switch| switch.tier == tier).count();
-    vec![
-        format!("{} leaves, {} spines", tier(1), tier(2)),
-        format!("{} hosts", plant.plan.hosts.len()),
-        format!("{} cables", plant.cables.len()),
-    ]
 }
 
 /// The scene of a bond, in namespaces of its own.

@@ -14,6 +14,7 @@ use railtwin_lab::{Lab, LabError, Plant, now_ns};
 use railtwin_store::write_whole;
 use railtwin_units::SimTime;
 
+use crate::lab_site::{refuse_page, sizes};
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -151,7 +152,7 @@ pub(crate) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     if let Some(path) = &args.page {
-        crate::lab_check::refuse_page(path)?;
+        refuse_page(path)?;
     }
     if plant.cables.iter().any(|cable| cable.mbit > MBIT_MAX) {
         let text = "the processors of this host may be the limit and not the links";
@@ -170,7 +171,7 @@ pub(crate) fn run(
     if let Some(path) = &args.page {
         let report = LabReport {
             fabric: plant.plan.fabric.clone(),
-            sizes: crate::lab_check::sizes(plant),
+            sizes: sizes(plant),
             bandwidth: all.clone(),
             ..LabReport::default()
         };

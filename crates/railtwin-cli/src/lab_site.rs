@@ -62,3 +62,25 @@ pub(crate) fn frr(plant: &Plant) -> Result<Frr, CliError> {
     let bfd = plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some());
     Ok(Frr::find(FrrSetting { bfd })?)
 }
+
+/// Refuses a page whose folder is not there, before anything runs.
+pub(crate) fn refuse_page(path: &Path) -> Result<(), CliError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() && !path.is_dir() {
+        true => Ok(()),
+        false => {
+            let message = format!("--page {}: it cannot be written there", path.display());
+            Err(CliError::input(message, "name a file in a folder that is there"))
+        }
+    }
+}
+
+/// Sizes of a fabric, for people.
+pub(crate) fn sizes(plant: &Plant) -> Vec<String> {
+    let tier = |tier: u8| plant.plan.switches.iter().filter(|switch| switch.tier == tier).count();
+    vec![
+        format!("{} leaves, {} spines", tier(1), tier(2)),
+        format!("{} hosts", plant.plan.hosts.len()),
+        format!("{} cables", plant.cables.len()),
+    ]
+}

@@ -46,7 +46,7 @@ fn planned_paths_give_every_job_its_share() {
     let share = 4.0 * 50e6 * 1448.0 / 1514.0;
     for job in &outcome.jobs {
         assert!((job.bit_per_s / share - 1.0).abs() < 2e-3, "{job:?}");
-        assert!((job.operation_s * job.bit_per_s / (8.0 * 1_048_576.0) - 1.0).abs() < 1e-6, "{job:?}");
+        assert!((job.operation_s * job.bit_per_s / (8.0 * 4_194_304.0) - 1.0).abs() < 1e-6, "{job:?}");
     }
     assert_eq!(outcome, on_paths(&case, &planned).unwrap());
 }

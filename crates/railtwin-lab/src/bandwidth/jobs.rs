@@ -12,7 +12,7 @@ use crate::plant::{Plant, PlantNic};
 /// First TCP port of the first job.
 const FIRST_PORT: u16 = 20_000;
 /// Most bytes of one stage of a collective.
-const CHUNK: u64 = 512 << 10;
+const CHUNK: u64 = 4 << 20;
 
 /// Most connections of a rank to another.
 const LANES_MAX: u32 = 16;
