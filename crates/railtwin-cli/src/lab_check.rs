@@ -77,7 +77,7 @@ pub(crate) fn run(
     if !args.json {
         writeln!(
             streams.out,
-            "a fabric of namespaces, real packets, the simulation beside them: about two minutes"
+            "a fabric of namespaces, real packets, the simulation beside them: two to three minutes"
         )?;
     }
     let mut all = LabChecks::default();
@@ -188,8 +188,20 @@ fn bonds(all: &mut LabChecks, args: &CheckArgs, streams: &mut Streams<'_>) -> Re
         return Ok(());
     }
     let own = std::env::current_exe()?;
-    let mut command = Command::new("unshare");
-    command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]).arg(own);
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--pdeathsig",
+            "KILL",
+            "unshare",
+            "--net",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ])
+        .arg(own);
     let output = command.args(["lab", "bond", "--inside", "--json"]).output()?;
     let report: bond::BondReport = serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -231,14 +243,17 @@ fn finish(all: &LabChecks, args: &CheckArgs, streams: &mut Streams<'_>) -> Resul
     }
     let missed = all.findings.iter().filter(|finding| !finding.ok).count();
     let count = all.findings.len();
+    let skipped = usize::from(!args.no_bond && all.report.bonds.is_empty());
     match args.json {
         true => {
             let text = serde_json::to_string_pretty(all).map_err(|error| LabError(error.to_string()))?;
             writeln!(streams.out, "{text}")?;
         }
-        false => {
-            writeln!(streams.out, "{} of {count} as expected, {missed} missed, 0 skipped", count - missed)?
-        }
+        false => writeln!(
+            streams.out,
+            "{} of {count} as expected, {missed} missed, {skipped} skipped",
+            count - missed
+        )?,
     }
     if missed == 0 { Ok(()) } else { Err(CliError::Accused) }
 }
@@ -303,8 +318,20 @@ pub(crate) fn bond(
     }
     let own = std::env::current_exe()?;
     if !is_inside {
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]).arg(own);
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--pdeathsig",
+                "KILL",
+                "unshare",
+                "--net",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+            ])
+            .arg(own);
         let status = command.args(call.iter().skip(1)).arg("--inside").status()?;
         return match status.code().unwrap_or(1) {
             0 => Ok(()),

@@ -88,6 +88,10 @@ pub(crate) fn master(
                 streams.out.flush().map_err(failed)?;
             }
             told = notes.len();
+            if !master.is_running() {
+                // Its error is told by the call that serves.
+                return Ok(());
+            }
             if args.seconds.is_some_and(|seconds| (now_ns() - begin) as f64 / 1e9 > seconds) {
                 return Ok(());
             }

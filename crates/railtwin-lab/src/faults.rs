@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use railtwin_fabric::LinkId;
 
 use crate::host::{LabError, LabRefusal, command};
-use crate::plant::{Drop, Frr, Plant, PlantEnd, drop_packets, kill_daemon, stop_dropping};
+use crate::plant::{Drop, Frr, Plant, PlantEnd, drop_packets, kill_daemon, restore_routes, stop_dropping};
 
 /// A fault, or what is to be repaired.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,6 +154,8 @@ pub fn repair<'p>(plant: &'p Plant, name: &str) -> Result<Checked<'p>, LabRefusa
         true => {
             let switch = switch(plant, name)?;
             let mut steps = of_node(plant, switch, "up");
+            let ends = plant.cables.iter().flat_map(|cable| &cable.ends).filter(|end| end.node == switch);
+            steps.extend(ends.map(Step::Pass));
             steps.extend(["staticd", "bgpd"].map(|daemon| Step::Start(switch, daemon)));
             if plant.plan.switches.iter().any(|switch| switch.timers.bfd.is_some()) {
                 steps.push(Step::Start(switch, "bfdd"));
@@ -207,6 +209,9 @@ impl Checked<'_> {
             match *step {
                 Step::Set(end, state) => {
                     command(&format!("ip -n {} link set {} {state}", end.node, end.interface))?;
+                    if state == "up" {
+                        restore_routes(self.plant, &end.node)?;
+                    }
                 }
                 Step::Drop(end, what) => drop_packets(&end.node, &end.interface, what)?,
                 Step::Pass(end) => stop_dropping(&end.node, &end.interface)?,

@@ -2,6 +2,7 @@
 //!
 //! A holder lives in network, mount and process namespaces of its own. All that belongs to the lab is in them, so that its
 //! end, be it by a signal, removes everything. Other calls enter the namespaces of the holder.
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -53,7 +54,8 @@ impl Lab {
         let text = std::fs::read_to_string(self.file("holder.pid")).ok()?;
         let pid = text.trim().parse().ok()?;
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        String::from_utf8_lossy(&line).contains("hold").then_some(pid)
+        let name = self.folder.file_name()?.to_string_lossy();
+        String::from_utf8_lossy(&line).contains(&format!("\0lab\0hold\0--name\0{name}\0")).then_some(pid)
     }
 
     /// Whether the lab is up.
@@ -80,6 +82,12 @@ impl Lab {
     /// # Errors
     /// A lab of this name is up, or this one does not come up.
     pub fn up(&self, hold: &[String], site: &str, follows: bool) -> Result<f64, LabError> {
+        let base = Path::new("/run/railtwin-lab");
+        let failed = |error: std::io::Error| LabError(format!("{}: {error}", base.display()));
+        // What the routers listen on is for root alone.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(base).map_err(failed)?;
+        let lock = std::fs::File::create(self.folder.with_extension("lock")).map_err(failed)?;
+        lock.try_lock().map_err(|_| LabError("a lab of this name is coming up".into()))?;
         if self.is_up() {
             return Err(LabError(format!(
                 "a lab is up in {}: railtwin lab down, or another --name",
@@ -126,6 +134,11 @@ impl Lab {
     /// # Errors
     /// The fabric cannot be built.
     pub fn hold(&self, plant: &Plant) -> Result<std::convert::Infallible, LabError> {
+        if std::process::id() != 1 {
+            return Err(LabError(
+                "a lab is held by the first process of its own namespaces: railtwin lab up".into(),
+            ));
+        }
         let held = self.build_and_stay(plant);
         if let Err(error) = &held {
             self.write("error", &error.to_string())?;
@@ -151,7 +164,7 @@ impl Lab {
         }
     }
 
-    /// Runs a command of this program within the namespaces of the lab, in place of this process; returns its status.
+    /// Runs a command of this program within the namespaces of the lab, waits for it, and returns its status.
     ///
     /// # Errors
     /// The lab is down, or cannot be entered.
@@ -201,7 +214,7 @@ impl Lab {
         kill(Pid::from_raw(holder), Signal::SIGKILL)
             .map_err(|errno| LabError(format!("process {holder}: {errno}")))?;
         let until_ns = now_ns() + (seconds * 1e9) as u64;
-        let folder = self.folder.display().to_string();
+        let folder = format!("{}/", self.folder.display());
         loop {
             let left = processes_with(&folder);
             if left == 0 || now_ns() > until_ns {

@@ -174,9 +174,8 @@ mod tests {
         let message = request(&flow, Some(7), 3);
         assert_eq!(number(&message, 0), Some(message.len() as u32));
         assert_eq!((word(&message, 4), number(&message, 8)), (Some(RTM_GETROUTE), Some(3)));
-        let port = [&8_u16.to_ne_bytes()[..], &RTA_SPORT.to_ne_bytes()];
-        assert_eq!(port.concat().len(), 4);
-        assert!(message.windows(2).any(|two| two == 50_000_u16.to_be_bytes()));
+        let port = [&6_u16.to_ne_bytes()[..], &RTA_SPORT.to_ne_bytes(), &50_000_u16.to_be_bytes()].concat();
+        assert!(message.windows(6).any(|six| six == port));
     }
 
     #[test]

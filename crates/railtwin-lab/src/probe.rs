@@ -165,7 +165,7 @@ fn send(from: &PlantNic, to: &PlantNic, carrier: Carrier, all: &[PortPath]) -> R
 fn send_one(from: &PlantNic, port: u16, target: SocketAddrV4, carrier: Carrier) -> Result<(), LabError> {
     let own = SocketAddrV4::new(from.address, port);
     match carrier {
-        // A connection that does not come up was sent, too, and is told as it went.
+        // The first packet shows the path, also where the connection does not come up.
         Carrier::Tcp => drop(opened(own, target, LIMIT)),
         Carrier::Udp => {
             let send = || {

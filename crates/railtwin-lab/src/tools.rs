@@ -1,5 +1,6 @@
 //! Programs of other projects: those of the system, else those that `scripts/need` unpacked beside the build.
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -65,7 +66,11 @@ fn roots() -> Vec<PathBuf> {
     let named = std::env::var_os("RAILTWIN_TOOLS").map(PathBuf::from);
     let own = std::env::current_exe().ok();
     let beside = own.iter().flat_map(|own| own.ancestors().map(|folder| folder.join("tools")));
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|known| known.uid());
+    let own_user = own.as_deref().and_then(owner);
     let here = std::env::current_dir().ok().map(|folder| folder.join("target/tools"));
+    // Root runs what root, or the owner of this program, put there, and nothing else.
+    let here = here.filter(|folder| owner(folder).is_some_and(|user| user == 0 || Some(user) == own_user));
     named.into_iter().chain(beside).chain(here).collect()
 }
 

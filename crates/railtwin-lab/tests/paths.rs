@@ -10,7 +10,8 @@ use railtwin_units::SimTime;
 /// Connections that register in the order of the scenario get the paths that `railtwin paths` prints.
 #[test]
 fn the_master_allocates_as_railtwin_paths_does() {
-    for (balancer, name) in [(LabBalancer::C4p(None), "c4p")] {
+    {
+        let (balancer, name) = (LabBalancer::C4p(None), "c4p");
         let case = four_jobs(name).expect("it is ours").case;
         let (demands, planned) = plan_jobs(&case, 0, &LinkMask::none(&case.fabric));
         let mut choices = PathChoices::new(&case.fabric, balancer, case.routing.ecmp, 0);

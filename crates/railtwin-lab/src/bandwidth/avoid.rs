@@ -1,5 +1,5 @@
 //! How soon connections leave a link that drops everything and tells nobody.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use railtwin_fabric::LinkId;
@@ -35,21 +35,21 @@ pub fn avoid(plant: &Plant, master: &MasterHandle, samples: u32) -> Result<Vec<A
         // Surveys come in a fixed rhythm; faults at moments that differ by a part of it see all of it.
         let part = f64::from(sample) / f64::from(samples.max(1));
         std::thread::sleep(Duration::from_secs_f64(CLEAN_S + 0.2 * part));
-        let mut uses: BTreeMap<LinkId, usize> = BTreeMap::new();
+        let mut uses: BTreeMap<LinkId, BTreeSet<usize>> = BTreeMap::new();
         for path in master.paths()? {
             for link in path.links.into_iter().filter(|&link| is_uplink(plant, link)) {
-                *uses.entry(link).or_default() += 1;
+                uses.entry(link).or_default().insert(path.row);
             }
         }
-        let Some((&link, &lanes)) = uses.iter().max_by_key(|(_, count)| **count) else {
+        let Some((&link, rows)) = uses.iter().max_by_key(|(_, rows)| rows.len()) else {
             return Err(LabError("no connection takes a link from a leaf to a spine".into()));
         };
         let Some([end, _]) = plant.ends(link) else { return Err(LabError("the link has no ends".into())) };
         let at_ns = now_ns();
         drop_packets(&end.node, &end.interface, Drop::All)?;
-        let seconds = left(master, at_ns, lanes);
+        let seconds = left(master, at_ns, rows);
         stop_dropping(&end.node, &end.interface)?;
-        all.push(Avoidance { link, lanes, seconds: seconds? });
+        all.push(Avoidance { link, lanes: rows.len(), seconds: seconds? });
     }
     Ok(all)
 }
@@ -59,17 +59,18 @@ fn is_uplink(plant: &Plant, link: LinkId) -> bool {
     tier(plant.fabric.source(link)) == Some(1) && tier(plant.fabric.target(link)) == Some(2)
 }
 
-/// Time until so many connections have moved.
-fn left(master: &MasterHandle, at_ns: u64, lanes: usize) -> Result<Option<f64>, LabError> {
+/// Time until connections, by row, have moved.
+fn left(master: &MasterHandle, at_ns: u64, rows: &BTreeSet<usize>) -> Result<Option<f64>, LabError> {
     while now_ns() < at_ns + LIMIT_NS {
-        let moved: Vec<u64> = master
-            .notes()
-            .iter()
-            .filter(|note| note.at_ns >= at_ns && matches!(note.kind, NoteKind::Moved(_)))
-            .map(|note| note.at_ns)
-            .collect();
-        if moved.len() >= lanes {
-            return Ok(moved.last().map(|last| (last - at_ns) as f64 / 1e9));
+        let mut moved: BTreeMap<usize, u64> = BTreeMap::new();
+        for note in master.notes().iter().filter(|note| note.at_ns >= at_ns) {
+            if let NoteKind::Moved(row) = note.kind {
+                moved.entry(row).or_insert(note.at_ns);
+            }
+        }
+        if rows.iter().all(|row| moved.contains_key(row)) {
+            let last = rows.iter().filter_map(|row| moved.get(row)).max();
+            return Ok(last.map(|last| (last - at_ns) as f64 / 1e9));
         }
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -3,7 +3,7 @@ use railtwin::queue_pairs::plan_jobs;
 use railtwin_engine::Case;
 use railtwin_fabric::DeviceId;
 use railtwin_routing::LinkMask;
-use railtwin_workload::Work;
+use railtwin_workload::{Collective, Work};
 
 use super::lanes_of;
 use crate::host::LabRefusal;
@@ -16,6 +16,8 @@ const CHUNK: u64 = 4 << 20;
 
 /// Most connections of a rank to another.
 const LANES_MAX: u32 = 16;
+/// Most jobs: each has a hundred ports of its own below those of hosts.
+const JOBS_MAX: usize = 100;
 /// Most bytes of a collective.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -51,11 +53,13 @@ pub fn jobs_of(plant: &Plant, case: &Case) -> Result<Vec<LabJob>, LabRefusal> {
     let mut jobs = Vec::new();
     for (row, job) in case.work.jobs.iter().enumerate() {
         let mut own = job.plan.operations.iter().map(|operation| match operation.work {
-            Work::Communicate { bytes, .. } => Some(bytes),
+            Work::Communicate { pattern, bytes } => {
+                (job.plan.patterns[pattern.index()].collective == Collective::AllReduce).then_some(bytes)
+            }
             Work::Compute(_) => None,
         });
         let (Some(Some(bytes)), None) = (own.next(), own.next()) else {
-            return refused(&job.name, "its step is not one collective");
+            return refused(&job.name, "its step is not one all-reduce");
         };
         let edges: Vec<(DeviceId, DeviceId)> = demands
             .iter()
@@ -83,6 +87,10 @@ pub fn jobs_of(plant: &Plant, case: &Case) -> Result<Vec<LabJob>, LabRefusal> {
         }
         jobs.push(LabJob { name: job.name.clone(), ranks, bytes: bytes / 4 * 4, lanes });
     }
+    if jobs.len() > JOBS_MAX {
+        let message = format!("{} jobs are more than a lab runs", jobs.len());
+        return Err(LabRefusal::new(message, format!("write at most {JOBS_MAX} jobs")));
+    }
     match jobs.is_empty() {
         true => Err(LabRefusal::new("the scenario has no job", accepted)),
         false => Ok(jobs),
@@ -103,12 +111,12 @@ fn ring(edges: &[(DeviceId, DeviceId)]) -> Option<Vec<DeviceId>> {
 }
 
 /// The job file of a rank.
-pub(super) fn text(job: &LabJob, row: usize, seconds: f64, folder: &str) -> String {
+pub(super) fn text(job: &LabJob, row: usize, folder: &str) -> String {
     let addresses: Vec<String> = job.ranks.iter().map(|nic| format!("\"{}\"", nic.address)).collect();
     let (all, port) = (addresses.join(", "), FIRST_PORT + 100 * row as u16);
     let (lanes, bytes) = (job.lanes, job.bytes);
     format!(
-        "# {folder}, {}\naddresses = [{all}]\nport = {port}\nseconds = {seconds}\nrecords = \"records-{row}\"\n\
+        "# {folder}, {}\naddresses = [{all}]\nport = {port}\nseconds = 86400.0\nrecords = \"records-{row}\"\n\
          lanes = {lanes}\npings = false\ncheck_every = 64\n[tcp]\ncongestion = \"reno\"\nwindow = 65536\nlinger = false\n\
          [paths]\nsocket = \"paths.sock\"\njob = {row}\n[[collectives]]\nalgorithm = \"ring\"\nbytes = {bytes}\n\
          chunk = {CHUNK}\n",

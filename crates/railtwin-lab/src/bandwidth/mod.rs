@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use railtwin_engine::Case;
 use railtwin_fabric::LinkId;
 
@@ -27,7 +29,7 @@ const PATIENCE_NS: u64 = 40_000_000_000;
 pub struct MeasuredDraw {
     /// Measured bus bandwidth of each job, bit/s.
     pub busbw: Vec<f64>,
-    /// Paths of all connections in the middle of the run.
+    /// Paths of all connections as the time that counts began.
     pub paths: Vec<LanePath>,
 }
 
@@ -93,7 +95,7 @@ impl<'p> Bench<'p> {
             let mut ranks = Ranks::default();
             for (row, job) in self.jobs.iter().enumerate() {
                 let file = folder.join(format!("job-{row}.toml"));
-                let text = jobs::text(job, row, self.seconds + WARM_S + 0.5, name);
+                let text = jobs::text(job, row, name);
                 std::fs::write(&file, text).map_err(failed)?;
                 for (rank, nic) in job.ranks.iter().enumerate() {
                     let log = folder.join(format!("job-{row}-r{rank}.log"));
@@ -116,6 +118,13 @@ impl<'p> Bench<'p> {
                 .saturating_sub(Duration::from_nanos(now_ns() - from_ns));
             std::thread::sleep(rest);
             let to_ns = now_ns();
+            if ranks.has_ended() {
+                return Err(LabError(format!(
+                    "a rank ended within the time that counts; see {}",
+                    folder.display()
+                )));
+            }
+            ranks.stop();
             ranks.wait(&folder)?;
             let busbw = self.jobs.iter().enumerate().map(|(row, job)| {
                 let seconds = records::mean_seconds(&records(row), from_ns, to_ns)?;
@@ -147,6 +156,18 @@ impl Ranks {
         let child = command.stdout(file.try_clone().map_err(failed)?).stderr(file).spawn();
         self.0.push(child.map_err(|error| LabError(format!("ip netns exec: {error}")))?);
         Ok(())
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.0.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Lets all ranks end in order, after the same step.
+    fn stop(&self) {
+        for child in &self.0 {
+            // One that has ended needs no signal.
+            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+        }
     }
 
     fn has_failed(&mut self) -> bool {

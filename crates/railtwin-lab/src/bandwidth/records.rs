@@ -24,7 +24,7 @@ pub(super) fn has_operations(path: &Path) -> bool {
 /// Mean duration of the operations that ran within a time, s.
 ///
 /// # Errors
-/// There is none.
+/// No operation ran entirely within the time.
 pub(super) fn mean_seconds(path: &Path, from_ns: u64, to_ns: u64) -> Result<f64, LabError> {
     let within: Vec<u64> = operations(path)
         .into_iter()

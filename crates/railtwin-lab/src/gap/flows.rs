@@ -118,7 +118,7 @@ impl Flows {
         self.flows.iter()
     }
 
-    /// Those who send, and those who listen.
+    /// Senders and receivers.
     pub(super) fn split(&mut self) -> (&mut Vec<Sender>, &mut Receivers) {
         (&mut self.senders, &mut self.receivers)
     }

@@ -117,11 +117,11 @@ pub fn measure(
         std::thread::sleep(Duration::from_secs_f64(plan.before_s));
         let broken = fault.map_or(Ok(()), |(fault, frr, folder)| fault.carry_out(frr, folder));
         std::thread::sleep(Duration::from_secs_f64(plan.after_s));
+        let end_ns = now_ns();
         is_done.store(true, Ordering::Relaxed);
         let sent = sender.join();
         // What is under way still arrives.
         std::thread::sleep(Duration::from_millis(20));
-        let end_ns = now_ns();
         is_deaf.store(true, Ordering::Relaxed);
         let arrivals = receiver.join();
         broken?;
@@ -134,7 +134,7 @@ pub fn measure(
     for (gap, (arrival, sent)) in gaps.iter_mut().zip(arrivals.iter().zip(&sent)) {
         let rest_ns = end_ns.saturating_sub(arrival.last_ns);
         gap.is_open = rest_ns > 500_000_000;
-        gap.worst_s = if gap.is_open { arrival.worst_ns.max(rest_ns) } else { arrival.worst_ns } as f64 / 1e9;
+        gap.worst_s = arrival.worst_ns.max(rest_ns) as f64 / 1e9;
         gap.lost = if gap.is_tcp { 0 } else { sent.saturating_sub(arrival.count) };
     }
     Ok(gaps)

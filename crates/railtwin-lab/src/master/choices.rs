@@ -1,4 +1,4 @@
-//! Paths that a controller chooses, in terms of the fabric's model alone. Pure: who calls says the time.
+//! Paths that a controller chooses, in terms of the fabric's model alone. Reads no clock: the caller passes the time.
 use std::collections::BTreeMap;
 use std::fmt;
 

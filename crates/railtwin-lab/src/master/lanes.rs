@@ -8,10 +8,13 @@ use railtwin_units::{SimTime, stream};
 use super::choices::PathChoices;
 use super::ports::Ports;
 use super::setting::MasterSetting;
-use crate::host::LabError;
+use crate::host::{LabError, now_ns};
 use crate::netlink::tcp;
 use crate::plant::{Plant, PlantNic};
 use crate::predict::Predictor;
+
+/// Time from a search that found no port to the next, ns.
+const RETRY_NS: u64 = 1_000_000_000;
 
 /// A connection on the real fabric.
 #[derive(Clone, Debug)]
@@ -19,8 +22,10 @@ pub(super) struct Lane {
     pub lane: u32,
     to: SocketAddrV4,
     pub port: u16,
-    /// Whether a move was asked for and is not told to be done.
-    pub is_moving: bool,
+    /// Port that a move was asked for to, until it is told to be done.
+    pub moving: Option<u16>,
+    /// When a port is searched again, ns, after none was found.
+    retry_ns: u64,
 }
 
 /// A port that a connection is to take.
@@ -64,7 +69,7 @@ impl<'p> Lanes<'p> {
     ) -> Result<std::ops::Range<usize>, LabError> {
         let ports = source.interfaces.len() as u32;
         let rows = self.choices.open(now, job, (source.nic, ports, target.nic), count);
-        self.lanes.extend((0..count).map(|lane| Lane { lane, to, port: 0, is_moving: false }));
+        self.lanes.extend((0..count).map(|lane| Lane { lane, to, port: 0, moving: None, retry_ns: 0 }));
         for row in rows.clone() {
             self.lanes[row].port = self.port_of(row)?.ok_or_else(|| {
                 let text = "no source port leads along the chosen path";
@@ -96,25 +101,29 @@ impl<'p> Lanes<'p> {
     pub(super) fn astray(&mut self) -> Result<Vec<Move>, LabError> {
         let mut moves = Vec::new();
         for row in 0..self.choices.rows() {
-            let Some(wanted) = self.choices.path(row).filter(|_| !self.lanes[row].is_moving) else {
-                continue;
-            };
-            if self.path_now(row)? == wanted {
+            let Some(wanted) = self.choices.path(row) else { continue };
+            let Lane { port, moving, retry_ns, .. } = self.lanes[row];
+            // A move that is not told to be done is asked for anew where it would no longer lead there.
+            if now_ns() < retry_ns || self.path_by(row, moving.unwrap_or(port))? == wanted {
                 continue;
             }
-            if let Some(port) = self.port_of(row)? {
-                (self.lanes[row].port, self.lanes[row].is_moving) = (port, true);
-                moves.push(Move { row, port });
+            match self.port_of(row)? {
+                Some(port) => {
+                    self.lanes[row].moving = Some(port);
+                    moves.push(Move { row, port });
+                }
+                // A search asks the kernels thousands of times; others wait for it.
+                None => self.lanes[row].retry_ns = now_ns() + RETRY_NS,
             }
         }
         Ok(moves)
     }
 
-    fn path_now(&mut self, row: usize) -> Result<Vec<LinkId>, LabError> {
+    fn path_by(&mut self, row: usize, port: u16) -> Result<Vec<LinkId>, LabError> {
         let mut links = Vec::new();
         let source = self.choices.queue_pair(row).and_then(|queue_pair| self.plant.nic_of(queue_pair.source));
         if let Some(source) = source {
-            let Lane { port, to, .. } = self.lanes[row];
+            let to = self.lanes[row].to;
             self.predictor.path(source, &tcp(source.address, port, *to.ip(), to.port()), &mut links)?;
         }
         Ok(links)
@@ -125,9 +134,9 @@ impl<'p> Lanes<'p> {
         let mut all = Vec::new();
         for row in 0..self.choices.rows() {
             let Some(QueuePair { job, source, target, .. }) = self.choices.queue_pair(row) else { continue };
-            let links = self.path_now(row)?;
             let Lane { lane, port, .. } = self.lanes[row];
-            all.push(LanePath { job, source, target, lane, port, links });
+            let links = self.path_by(row, port)?;
+            all.push(LanePath { row, job, source, target, lane, port, links });
         }
         Ok(all)
     }
@@ -136,6 +145,8 @@ impl<'p> Lanes<'p> {
 /// The path of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanePath {
+    /// Its row among all that registered.
+    pub row: usize,
     /// Job.
     pub job: u32,
     /// NIC that sends.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
 };
 use railtwin_fabric::LinkId;
 
@@ -38,6 +38,8 @@ impl LinkNews {
                 let made = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute);
                 let made = made.map_err(failed)?;
                 bind(made.as_raw_fd(), &NetlinkAddr::new(0, GROUP_LINK)).map_err(failed)?;
+                // What is dark already is told like news.
+                send(made.as_raw_fd(), &all_links(), MsgFlags::empty()).map_err(failed)?;
                 Ok(made)
             })?;
             nodes.push((socket, out));
@@ -48,7 +50,7 @@ impl LinkNews {
     /// Links whose light went or came since the last call: each as its sending end tells it.
     pub(super) fn take(&mut self) -> Vec<(LinkId, bool)> {
         let mut news = Vec::new();
-        let mut bytes = [0; 8192];
+        let mut bytes = [0; 32_768];
         for (socket, out) in &self.nodes {
             while let Ok(count) = recv(socket.as_raw_fd(), &mut bytes, MsgFlags::empty()) {
                 for (index, is_up) in told(&bytes[..count]) {
@@ -61,6 +63,15 @@ impl LinkNews {
         }
         news
     }
+}
+
+/// A request for all interfaces: RTM_GETLINK with NLM_F_REQUEST and NLM_F_DUMP.
+fn all_links() -> [u8; 32] {
+    let mut request = [0; 32];
+    request[..4].copy_from_slice(&32_u32.to_ne_bytes());
+    request[4..6].copy_from_slice(&18_u16.to_ne_bytes());
+    request[6..8].copy_from_slice(&0x301_u16.to_ne_bytes());
+    request
 }
 
 /// Indices of interfaces of which messages tell, and whether each has light.

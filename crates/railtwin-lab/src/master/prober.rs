@@ -105,6 +105,9 @@ impl<'p> LabProber<'p> {
 
     /// Makes sure that the port of a probe leads along its path; whether there is one.
     fn prepare(&mut self, asked: &Asked) -> Result<bool, LabError> {
+        if asked.links.is_empty() {
+            return Ok(false);
+        }
         let plant = self.plant;
         let Some((source, target)) = plant.nic_of(asked.source).zip(plant.nic_of(asked.target)) else {
             return Ok(false);

@@ -9,9 +9,9 @@ pub(super) enum Said {
     /// It opens a group of connections, and asks for a source port for each.
     Open { id: u64, job: u32, from: Ipv4Addr, to: SocketAddrV4, lanes: u32 },
     /// A connection goes on from a new port.
-    Moved { id: u64, lane: u32 },
+    Moved { id: u64, lane: u32, port: u16 },
     /// It does not, as the port could not be taken.
-    Failed { id: u64, lane: u32, message: String },
+    Failed { id: u64, lane: u32, port: u16, message: String },
 }
 
 /// Reads a line.
@@ -32,6 +32,9 @@ pub(super) fn read(line: &str) -> Result<Said, String> {
         number(key)
             .and_then(|value| u32::try_from(value).map_err(|_| format!("{kind}.{key}: {value} is too large")))
     };
+    let port = || {
+        small("port").and_then(|port| u16::try_from(port).map_err(|_| format!("{kind}.port: {port} is none")))
+    };
     let text =
         |key: &str| body[key].as_str().ok_or_else(|| format!("{kind}.{key}: {} is no text", body[key]));
     match kind.as_str() {
@@ -47,10 +50,10 @@ pub(super) fn read(line: &str) -> Result<Said, String> {
                 .map_err(|_| format!("open.to: {} is no address with port", body["to"]))?;
             Ok(Said::Open { id: number("id")?, job: small("job")?, from, to, lanes })
         }
-        "moved" => Ok(Said::Moved { id: number("id")?, lane: small("lane")? }),
+        "moved" => Ok(Said::Moved { id: number("id")?, lane: small("lane")?, port: port()? }),
         "failed" => {
             let message = text("message")?.to_owned();
-            Ok(Said::Failed { id: number("id")?, lane: small("lane")?, message })
+            Ok(Said::Failed { id: number("id")?, lane: small("lane")?, port: port()?, message })
         }
         _ => Err(format!("{kind:?} is none of {kinds}")),
     }
@@ -91,7 +94,10 @@ mod tests {
             lanes: 4,
         };
         assert_eq!(read(line), Ok(open));
-        assert_eq!(read(r#"{"moved":{"id":7,"lane":2,"port":5}}"#), Ok(Said::Moved { id: 7, lane: 2 }));
+        assert_eq!(
+            read(r#"{"moved":{"id":7,"lane":2,"port":5}}"#),
+            Ok(Said::Moved { id: 7, lane: 2, port: 5 })
+        );
         for (line, key) in [
             ("{}", "write open"),
             (r#"{"open":{"id":7,"job":2,"from":"10.0.0","to":"10.0.1.2:1","lanes":4}}"#, "open.from"),

@@ -86,6 +86,11 @@ impl MasterHandle {
         self.notes.lock().map(|notes| notes.clone()).unwrap_or_default()
     }
 
+    /// Whether it still serves.
+    pub fn is_running(&self) -> bool {
+        !self.is_done.load(Ordering::Relaxed)
+    }
+
     /// Paths of all connections now.
     ///
     /// # Errors
@@ -95,6 +100,15 @@ impl MasterHandle {
         let ended = || LabError("the master has ended".into());
         self.inbox.send(Inbox::Paths(send)).map_err(|_| ended())?;
         answer.recv_timeout(Duration::from_secs(10)).map_err(|_| ended())?
+    }
+}
+
+/// Tells that the service has ended, however it did.
+struct Ended(Arc<AtomicBool>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -139,7 +153,12 @@ pub fn serve<T>(
         loop_.surveys = Some(surveys);
         let (answers, timeout) = (loop_.inbox.clone(), setting.timeout);
         scope.spawn(move || survey(plant, timeout, &asked, &answers));
-        let served = scope.spawn(move || loop_.run(&listener));
+        let ended = Ended(Arc::clone(&handle.is_done));
+        let served = scope.spawn(move || {
+            // Also where the loop breaks off.
+            let _ended = ended;
+            loop_.run(&listener)
+        });
         let outcome = work(&handle);
         drop(handle);
         let served = served.join().unwrap_or_else(|_| Err(LabError("the master broke off".into())));
@@ -236,15 +255,6 @@ impl<'p> Loop<'p> {
                 clients += 1;
                 self.welcome(clients, stream);
             }
-            match self.mail.recv_timeout(Duration::from_nanos(WAIT_NS)) {
-                Ok(mail) => {
-                    self.take(mail)?;
-                    while let Ok(mail) = self.mail.try_recv() {
-                        self.take(mail)?;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-            }
             let now = self.now();
             let news = self.news.take();
             for &(link, up) in &news {
@@ -254,6 +264,15 @@ impl<'p> Loop<'p> {
             if !news.is_empty() || self.lanes.choices.next_time() <= now {
                 self.lanes.choices.decide(now);
                 self.ask();
+            }
+            match self.mail.recv_timeout(Duration::from_nanos(WAIT_NS)) {
+                Ok(mail) => {
+                    self.take(mail)?;
+                    while let Ok(mail) = self.mail.try_recv() {
+                        self.take(mail)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             if now_ns() >= look_ns {
                 look_ns = now_ns() + LOOK_NS;
@@ -323,6 +342,19 @@ impl<'p> Loop<'p> {
                     self.tell(number, &protocol::error(id, &text));
                     return Ok(());
                 };
+                if ends.0.nic == ends.1.nic {
+                    self.tell(number, &protocol::error(id, "it opens a connection to itself"));
+                    return Ok(());
+                }
+                if let Some(client) = self.clients.get_mut(&number) {
+                    if client.job.is_some_and(|known| known != job) || client.rows.contains_key(&id) {
+                        let text = "this socket has another job, or has this id already";
+                        self.tell(number, &protocol::error(id, text));
+                        return Ok(());
+                    }
+                    // What is opened is closed with the job, also where no port is found.
+                    client.job = Some(job);
+                }
                 let now = self.now();
                 match self.lanes.open(now, job, ends, to, lanes) {
                     Ok(rows) => {
@@ -332,7 +364,6 @@ impl<'p> Loop<'p> {
                         }
                         if let Some(client) = self.clients.get_mut(&number) {
                             client.rows.insert(id, rows);
-                            client.job = Some(job);
                         }
                         self.tell(number, &protocol::ports(id, &ports));
                     }
@@ -340,13 +371,14 @@ impl<'p> Loop<'p> {
                 }
                 self.ask();
             }
-            Said::Moved { id, lane } => {
-                if let Some(row) = self.settled(number, id, lane) {
+            Said::Moved { id, lane, port } => {
+                if let Some(row) = self.settled(number, id, lane, port) {
+                    self.lanes.lanes[row].port = port;
                     self.note(NoteKind::Moved(row));
                 }
             }
-            Said::Failed { id, lane, message } => {
-                if let Some(row) = self.settled(number, id, lane) {
+            Said::Failed { id, lane, port, message } => {
+                if let Some(row) = self.settled(number, id, lane, port) {
                     self.note(NoteKind::Failed(row, message));
                 }
             }
@@ -355,11 +387,13 @@ impl<'p> Loop<'p> {
     }
 
     /// The row of a connection whose move is over.
-    fn settled(&mut self, number: u32, id: u64, lane: u32) -> Option<usize> {
+    fn settled(&mut self, number: u32, id: u64, lane: u32, port: u16) -> Option<usize> {
         let rows = self.clients.get(&number)?.rows.get(&id)?.clone();
         let row = rows.start + lane as usize;
         let lane = self.lanes.lanes.get_mut(row).filter(|_| rows.contains(&row))?;
-        lane.is_moving = false;
+        if lane.moving == Some(port) {
+            lane.moving = None;
+        }
         Some(row)
     }
 

@@ -1,4 +1,4 @@
-//! Who chooses paths in a lab, and how.
+//! Balancers of a lab, and the settings of its master.
 use std::sync::Arc;
 use std::time::Duration;
 

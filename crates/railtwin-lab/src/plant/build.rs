@@ -87,6 +87,7 @@ fn settle(plant: &Plant, node: &str, config: &[ConfigFile], of_hosts: &[ConfigFi
     }
     if is_host {
         addresses(plant, node, &mut links);
+        links.push_str(&routes(plant, node));
     }
     batch("ip", &["-n", node], &links)?;
     batch("tc", &["-n", node], &rates)?;
@@ -97,8 +98,19 @@ fn settle(plant: &Plant, node: &str, config: &[ConfigFile], of_hosts: &[ConfigFi
     if is_host { set_sysctl(node, HOST_SETTINGS) } else { Ok(()) }
 }
 
-/// Addresses of a host, and its routes: all leaves of the set are next hops of each NIC, as ports of a bond would be.
+/// Addresses of a host. All leaves of the set are next hops of each NIC, as ports of a bond would be.
 fn addresses(plant: &Plant, node: &str, text: &mut String) {
+    for (index, nic) in plant.nics.iter().filter(|nic| nic.node == node).enumerate() {
+        let (table, address) = (100 + index, nic.address);
+        let _ = writeln!(text, "address add {address}/32 dev lo");
+        let _ = writeln!(text, "rule add from {address} table {table}");
+    }
+}
+
+/// Routes of a host; nothing for a switch. The kernel removes one with its last next hop, and a link that comes up again
+/// does not bring it back.
+fn routes(plant: &Plant, node: &str) -> String {
+    let mut text = String::new();
     for (index, nic) in plant.nics.iter().filter(|nic| nic.node == node).enumerate() {
         let hops: Vec<String> = nic
             .interfaces
@@ -106,12 +118,24 @@ fn addresses(plant: &Plant, node: &str, text: &mut String) {
             .map(|one| format!("nexthop via {} dev {one} onlink", nic.gateway))
             .collect();
         let hops = hops.join(" ");
-        let (table, address) = (100 + index, nic.address);
-        let _ = writeln!(text, "address add {address}/32 dev lo");
-        let _ = writeln!(text, "rule add from {address} table {table}");
-        let _ = writeln!(text, "route add default table {table} {hops}");
+        let _ = writeln!(text, "route replace default table {} {hops}", 100 + index);
         if index == 0 {
-            let _ = writeln!(text, "route add default {hops}");
+            let _ = writeln!(text, "route replace default {hops}");
         }
     }
+    text
+}
+
+/// Gives a host its routes again whose ports are all up.
+///
+/// # Errors
+/// `ip` fails.
+pub(crate) fn restore_routes(plant: &Plant, node: &str) -> Result<(), LabError> {
+    let text = routes(plant, node);
+    if text.is_empty() {
+        return Ok(());
+    }
+    // A next hop without light is refused; its port brings the route back when it is repaired.
+    let _ = batch("ip", &["-n", node, "-force"], &text);
+    Ok(())
 }

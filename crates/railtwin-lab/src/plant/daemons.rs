@@ -72,7 +72,7 @@ impl Frr {
         let known = std::fs::read_to_string(group).map_err(|error| failed(group, error))?;
         if !known.lines().any(|line| line.starts_with("frrvty:")) {
             let own = folder.join("group");
-            std::fs::write(&own, format!("{known}frrvty:x:988:root\n"))
+            std::fs::write(&own, format!("{}\nfrrvty:x:988:root\n", known.trim_end()))
                 .map_err(|error| failed(&own, error))?;
             command(&format!("mount --bind {} /etc/group", own.display()))?;
         }
@@ -84,7 +84,8 @@ impl Frr {
                 .map_err(|error| failed(&file, error))?;
             command(&format!("mount --bind {} /etc/pam.d", own.display()))?;
         }
-        command("mkdir -p /var/tmp/frr").map(drop)
+        command("mkdir -p /var/tmp/frr")?;
+        command("mount -t tmpfs none /var/tmp/frr").map(drop)
     }
 
     fn start_one(&self, switch: &str, files: &[ConfigFile], folder: &Path) -> Result<(), LabError> {
@@ -186,7 +187,7 @@ impl Frr {
         let libraries = command.get_envs().find_map(|(_, value)| value).unwrap_or_default().to_string_lossy();
         let (path, own) = (self.vtysh.path.display(), own.display());
         let text = format!(
-            "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}' exec {path} --vty_socket {own} --config_dir {own} \"$@\"\n"
+            "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}' exec '{path}' --vty_socket '{own}' --config_dir '{own}' \"$@\"\n"
         );
         let file = bin.join("vtysh");
         let write = || {
@@ -303,7 +304,9 @@ fn next_hops(switch: &str) -> Result<Vec<(String, usize)>, LabError> {
         !flags.is_some_and(|flags| flags.iter().any(|flag| flag == "dead" || flag == "linkdown"))
     };
     let of = |route: &Value| {
-        let hops = route["nexthops"].as_array().map_or(1, |hops| hops.iter().filter(is_up).count());
+        let hops = route["nexthops"]
+            .as_array()
+            .map_or_else(|| usize::from(is_up(&route)), |hops| hops.iter().filter(is_up).count());
         Some((route["dst"].as_str()?.to_owned(), hops))
     };
     Ok(routes.as_array().into_iter().flatten().filter_map(of).collect())

@@ -15,7 +15,7 @@ use railtwin_formats::switch_config::{FabricPlan, HostNic};
 
 use crate::host::LabRefusal;
 
-pub(crate) use build::build;
+pub(crate) use build::{build, restore_routes};
 pub use daemons::{Frr, FrrSetting, routes_within, wait_for_routes};
 pub(crate) use daemons::{kill_daemon, run_folder};
 pub(crate) use shape::{Drop, drop_packets, stop_dropping};
@@ -222,7 +222,7 @@ impl Plant {
     /// The cable with a name, such as `leaf-0:uplink-3`, `host-0/nic-0:port-1` or, by its interface, `leaf-0:up3`.
     ///
     /// # Errors
-    /// There is none: with names that there are.
+    /// [`LabRefusal`] where no cable has this name; it lists three that exist.
     pub fn cable_named(&self, name: &str) -> Result<(&PlantCable, usize), LabRefusal> {
         let by_interface = self.cables.iter().find_map(|cable| {
             let is_it = |end: &PlantEnd| {

@@ -5,7 +5,7 @@ use crate::host::{LabError, command_in, of_output};
 /// Lines for `tc -batch` that limit what leaves by an interface.
 ///
 /// A hierarchical token bucket never cuts a segment that is longer than its burst, as TBF does. Packets of less than 128
-/// bytes (acknowledgements, BGP, LACP) have a class of their own: behind data of the other direction they would cost
+/// bytes (acknowledgements, keepalives of BGP) have a class of their own: behind data of the other direction they would cost
 /// throughput. The queue is deep, so that nothing is lost and equal windows share a link equally.
 pub(super) fn limit(interface: &str, mbit: u64) -> String {
     format!(
