@@ -132,7 +132,7 @@ enum FaultArgs {
         #[arg(value_name = "SWITCH[:DAEMON]")]
         what: String,
     },
-    /// What leaves by one end of a cable is lost, and nobody is told
+    /// Packets that leave by one end of a cable are dropped; the link stays up
     Silent {
         /// The end, such as leaf-0:up3
         #[arg(value_name = "END")]

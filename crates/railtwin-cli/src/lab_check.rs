@@ -1,6 +1,6 @@
 //! `railtwin lab check`: all of the lab in order, each result beside what is expected.
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
@@ -178,6 +178,14 @@ fn entered(lab: &Lab, name: &str, args: &CheckArgs, part: &str) -> Result<LabChe
     Ok(serde_json::from_str(&text).map_err(|error| LabError(format!("{RESULTS}: {error}")))?)
 }
 
+/// A call of this program in private namespaces, which ends with this process.
+fn apart(own: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]);
+    command.arg("--mount-proc").arg(own);
+    command
+}
+
 /// The scene of a bond, in namespaces of its own.
 fn bonds(all: &mut LabChecks, args: &CheckArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     if let Some(lack) = bond::lacks() {
@@ -188,20 +196,7 @@ fn bonds(all: &mut LabChecks, args: &CheckArgs, streams: &mut Streams<'_>) -> Re
         return Ok(());
     }
     let own = std::env::current_exe()?;
-    let mut command = Command::new("setpriv");
-    command
-        .args([
-            "--pdeathsig",
-            "KILL",
-            "unshare",
-            "--net",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-        ])
-        .arg(own);
+    let mut command = apart(&own);
     let output = command.args(["lab", "bond", "--inside", "--json"]).output()?;
     let report: bond::BondReport = serde_json::from_slice(&output.stdout).map_err(|_| {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -318,20 +313,7 @@ pub(crate) fn bond(
     }
     let own = std::env::current_exe()?;
     if !is_inside {
-        let mut command = Command::new("setpriv");
-        command
-            .args([
-                "--pdeathsig",
-                "KILL",
-                "unshare",
-                "--net",
-                "--mount",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-            ])
-            .arg(own);
+        let mut command = apart(&own);
         let status = command.args(call.iter().skip(1)).arg("--inside").status()?;
         return match status.code().unwrap_or(1) {
             0 => Ok(()),

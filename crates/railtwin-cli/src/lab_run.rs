@@ -24,7 +24,7 @@ pub(crate) struct RunArgs {
     /// The scenario, whose fabric is that of the lab; its jobs are all-reduces over rings with one rank a NIC
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
-    /// Who chooses paths
+    /// Balancer that chooses the paths
     #[arg(long, value_name = "BALANCER", value_delimiter = ',', default_values = ["ecmp", "c4p", "disjoint"],
           value_parser = ["ecmp", "c4p", "disjoint"])]
     balancer: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct MasterArgs {
     /// The socket that ranks connect to (`[paths] socket` of a job file)
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
-    /// Who chooses paths
+    /// Balancer that chooses the paths
     #[arg(long, value_name = "BALANCER", default_value = "c4p", value_parser = ["ecmp", "c4p", "disjoint"])]
     balancer: String,
     /// C4P probes all paths this often, such as "100 ms"
