@@ -1,0 +1,1 @@
+//! Parts of a network and what each costs, draws and reaches.

@@ -1,0 +1,1 @@
+//! From an intent to the fabrics that meet it.

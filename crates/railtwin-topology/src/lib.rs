@@ -1,0 +1,21 @@
+//! Topology files of other projects, in and out.
+//!
+//! A [`Topology`] is what the files of one *form* tell of a cluster: devices, ports and cables by name, as a
+//! [`CableList`](railtwin_fabric::cable_list::CableList), with what a list has no place for beside it, and with
+//! [`Finding`]s where the files contradict themselves. Damage is a finding, never an error: an error is a file that is
+//! not of the form at all, or a line that cannot be read.
+//!
+//! * [`form`]: the registry, one [`Form`] for each format; [`read`] finds the form of files and reads them.
+//! * [`topology`]: the neutral topology; [`about`]: what is known of its devices.
+//! * [`tiers`]: roles of switches by their distance from hosts.
+//! * `forms`: one folder for each format.
+pub mod about;
+pub mod form;
+mod forms;
+mod of_fabric;
+pub mod tiers;
+pub mod topology;
+
+pub use about::{About, DeviceClass};
+pub use form::{FORMS, Form, Source, WriteOptions, Written, read};
+pub use topology::{Counts, Finding, Topology};

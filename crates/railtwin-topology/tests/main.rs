@@ -1,0 +1,1 @@
+//! Tests of forms over real files and random bytes.
