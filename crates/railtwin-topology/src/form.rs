@@ -79,11 +79,24 @@ pub fn named(name: &str) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.name == name)
 }
 
-/// Reads files of the form that they look like; none where no form knows them.
+/// Reads files of one topology, of the form `named` or of that which they look like.
 ///
 /// # Errors
-/// [`FormatError`] as the form has it.
-pub fn read(sources: &[Source<'_>]) -> Option<Result<Topology, FormatError>> {
-    let form = form_of(sources)?;
-    form.read.map(|reader| reader(sources))
+/// [`FormatError`] for files that no form knows, a form that is only written, and as the form has it.
+pub fn read_as(named: Option<&'static Form>, sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+    let name = sources.first().map_or("", |source| source.name);
+    let form = named.or_else(|| form_of(sources)).ok_or_else(|| {
+        let accepted = format!("the forms that are read: {}", names(|form| form.read.is_some()));
+        FormatError::new("topology", name, "is of no known form", accepted).foreign()
+    })?;
+    let reader = form.read.ok_or_else(|| {
+        let accepted = format!("the forms that are read: {}", names(|form| form.read.is_some()));
+        FormatError::new(form.name, name, "is of a form that is written and not read", accepted).foreign()
+    })?;
+    reader(sources)
+}
+
+/// Names of the forms that are accepted, joined for a message.
+pub fn names(accepts: fn(&Form) -> bool) -> String {
+    FORMS.iter().filter(|form| accepts(form)).map(|form| form.name).collect::<Vec<_>>().join(", ")
 }

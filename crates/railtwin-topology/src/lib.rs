@@ -5,7 +5,7 @@
 //! [`Finding`]s where the files contradict themselves. Damage is a finding, never an error: an error is a file that is
 //! not of the form at all, or a line that cannot be read.
 //!
-//! * [`form`]: the registry, one [`Form`] for each format; [`read`] finds the form of files and reads them.
+//! * [`form`]: the registry, one [`Form`] for each format; [`read_as`] finds the form of files and reads them.
 //! * [`topology`]: the neutral topology; [`about`]: what is known of its devices.
 //! * [`tiers`]: roles of switches by their distance from hosts.
 //! * `forms`: one folder for each format.
@@ -17,5 +17,5 @@ pub mod tiers;
 pub mod topology;
 
 pub use about::{About, DeviceClass};
-pub use form::{FORMS, Form, Source, WriteOptions, Written, read};
+pub use form::{FORMS, Form, Source, WriteOptions, Written, form_of, named, names, read_as};
 pub use topology::{Counts, Finding, Topology};
