@@ -4,11 +4,10 @@ use std::path::Path;
 use railtwin::Question;
 use railtwin_fabric::Fabric;
 use railtwin_fabric::cable_list::{CableList, Inference, list_of};
-use railtwin_formats::parse_cable_list;
 use railtwin_scenario::{FabricSpec, Preset, SettingsText};
-use railtwin_store::input;
 
 use crate::CliError;
+use crate::topology_files::of_path;
 
 /// The network that a word names, as a list.
 pub(crate) struct Named {
@@ -58,15 +57,13 @@ fn fabric_of_preset(name: &str) -> Result<Fabric, CliError> {
     }
 }
 
-/// Reads a cable list and infers what stands where.
+/// Reads a topology file, or a folder with those of one topology, and infers what stands where.
 pub(crate) fn of_list(path: &Path) -> Result<Named, CliError> {
-    let name = path.display().to_string();
-    let bytes = input::read_unpacked(path).map_err(|error| {
-        let presets = Preset::NAMES.join(", ");
-        let help = format!("name a preset ({presets}), a scenario file (*.toml) or a cable list (*.csv)");
-        CliError::input(format!("cannot read {name}: {error}"), help)
-    })?;
-    let list = parse_cable_list(&name, &bytes).map_err(|error| CliError::refused(&error.to_string()))?;
-    let found = Inference::of(&list).map_err(|error| CliError::refused(&format!("{name}: {error}")))?;
-    Ok(Named { list, found })
+    let name = path.display();
+    let presets = Preset::NAMES.join(", ");
+    let help = format!("name a preset ({presets}), a scenario file (*.toml) or a topology file");
+    let topology = of_path(path, &help)?;
+    let found =
+        Inference::of(&topology.list).map_err(|error| CliError::refused(&format!("{name}: {error}")))?;
+    Ok(Named { list: topology.list, found })
 }

@@ -3,85 +3,137 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, ValueEnum as _};
 use railtwin::cost::Cost;
 use railtwin_formats::switch_config::{frr, hosts, sonic};
 use railtwin_scenario::Preset;
 use railtwin_store::write_whole;
 
-use crate::export_cables;
 use crate::export_captures::captures;
 use crate::export_config::{ConfigArgs, core_hash, planned};
 use crate::export_site::site_of;
+use crate::export_topology::{self, TopologyArgs};
 use crate::foreseen::goes_on;
-use crate::overwritten::refuse_input;
 use crate::{CliError, Streams};
 
 /// Arguments of `export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO", help = format!("A preset ({}), scenario (.toml) or cable list (.csv)", Preset::NAMES.join(", ")))]
-    what: String,
-    /// The form to write
-    #[arg(long = "to", value_name = "FORM")]
+    #[arg(value_name = "PRESET|SCENARIO|FILE", help = format!("A preset ({}), scenario (.toml), topology file or folder of these", Preset::NAMES.join(", ")))]
+    pub(crate) what: String,
+    // The help lists the forms that there are.
+    #[arg(long = "to", value_name = "FORM", help = forms_help(), value_parser = PossibleValuesParser::new(form_names()).map(|name| Form::named(&name)))]
     form: Form,
-    /// The folder to write, which is made; of a cable list see --output
+    /// The folder to write, which is made; of a form of one file see --output
     #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
-    /// The file to write, of a cable list; default standard output
+    pub(crate) folder: Option<PathBuf>,
+    /// The file to write, of a form of one file; default standard output
     #[arg(short, long = "output", value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Sets any key of [fabric] of a preset, such as segments=2
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
+    pub(crate) settings: Vec<String>,
     /// Write into a folder that holds files already
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(flatten)]
+    pub(crate) topology: TopologyArgs,
 }
 
 /// A form of export.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Form {
-    /// Switches under Linux with FRR: a folder for each
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Configuration, or frames.
+    Own(OwnForm),
+    /// A topology of another project.
+    Topology(&'static railtwin_topology::Form),
+}
+
+/// A form that is no topology.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum OwnForm {
+    /// Switches under Linux with FRR: a folder for each.
     Frr,
-    /// Switches under SONiC: a folder for each
+    /// Switches under SONiC: a folder for each.
     Sonic,
-    /// Hosts under Linux: bonds, addresses, RoCE, NCCL; a folder for each
+    /// Hosts under Linux: bonds, addresses, RoCE, NCCL; a folder for each.
     Hosts,
-    /// The per-port hash of cores as a table
+    /// The per-port hash of cores as a table.
     CoreHash,
-    /// Cable list, CSV: device, port, device, port, rate, length
-    Cables,
-    /// The LLDPDUs and LACPDUs that switches and leaves send, as captures: one for each switch
+    /// The LLDPDUs and LACPDUs that switches and leaves send, as captures: one for each switch.
     Captures,
+}
+
+impl OwnForm {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Frr => "frr",
+            Self::Sonic => "sonic",
+            Self::Hosts => "hosts",
+            Self::CoreHash => "core-hash",
+            Self::Captures => "captures",
+        }
+    }
+}
+
+fn written_forms() -> impl Iterator<Item = &'static railtwin_topology::Form> {
+    railtwin_topology::FORMS.iter().filter(|form| form.write.is_some())
+}
+
+fn form_names() -> Vec<&'static str> {
+    let own = OwnForm::value_variants().iter().map(|form| form.name());
+    own.chain(written_forms().map(|form| form.name)).collect()
+}
+
+fn forms_help() -> String {
+    let topologies: Vec<String> =
+        written_forms().map(|form| format!("{}: {}", form.name, form.title)).collect();
+    format!(
+        "The form to write. Configuration: frr, sonic, hosts: a folder for each device; core-hash: the per-port hash of \
+         cores as a table; captures: the LLDPDUs and LACPDUs that devices send. Topologies: {}",
+        topologies.join("; ")
+    )
+}
+
+impl Form {
+    /// The form of a name that the parser accepted.
+    fn named(name: &str) -> Self {
+        let own = OwnForm::value_variants().iter().find(|form| form.name() == name);
+        match (own, railtwin_topology::named(name)) {
+            (None, Some(form)) => Self::Topology(form),
+            (own, _) => Self::Own(own.copied().unwrap_or(OwnForm::Frr)),
+        }
+    }
 }
 
 pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
     if !goes_on(&Cost::least("files of a fabric"), streams)? {
         return Ok(());
     }
-    if args.form == Form::Cables {
-        return cables(args, streams);
-    }
+    let form = match args.form {
+        Form::Own(form) => form,
+        Form::Topology(form) => return export_topology::run(form, args, streams),
+    };
     let folder = args.folder.as_deref().ok_or_else(|| {
         CliError::input("there is no folder to write", "name one behind the fabric, such as out/")
     })?;
     let site = site_of(&args.what, &args.settings)?;
     let config = &args.config;
-    if args.form == Form::Captures {
-        let files = captures(&site);
-        let files: Vec<(&str, &[u8])> =
-            files.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect();
-        return written(folder, &files, args, streams);
-    }
-    let files = match args.form {
-        Form::Frr => frr::files(&planned(&site, config)?),
-        Form::Sonic => sonic::files(&planned(&site, config)?),
-        Form::Hosts => hosts::files(&planned(&site, config)?),
-        Form::CoreHash | Form::Cables | Form::Captures => core_hash(&site, config)?,
+    let files = match form {
+        OwnForm::Frr => frr::files(&planned(&site, config)?),
+        OwnForm::Sonic => sonic::files(&planned(&site, config)?),
+        OwnForm::Hosts => hosts::files(&planned(&site, config)?),
+        OwnForm::CoreHash => core_hash(&site, config)?,
+        OwnForm::Captures => {
+            let files = captures(&site);
+            let files: Vec<(&str, &[u8])> =
+                files.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect();
+            return written(folder, &files, args, streams);
+        }
     };
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|file| (file.path.as_str(), file.text.as_bytes())).collect();
@@ -89,7 +141,7 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
 }
 
 /// Writes files, and says how many.
-fn written(
+pub(crate) fn written(
     folder: &Path,
     files: &[(&str, &[u8])],
     args: &ExportArgs,
@@ -123,32 +175,6 @@ fn stale(folder: &Path, files: &[(&str, &[u8])]) -> usize {
         }
     }
     count
-}
-
-/// Writes the cable list.
-fn cables(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    if args.folder.is_some() {
-        return Err(CliError::input(
-            "a cable list is one file",
-            "write --output FILE in place of the folder",
-        ));
-    }
-    if let Some(path) = &args.output {
-        refuse_input("--output", path, &[Path::new(&args.what)])?;
-    }
-    let text = match args.settings.is_empty() {
-        true => export_cables::text(&args.what)?,
-        false => export_cables::of_fabric(&site_of(&args.what, &args.settings)?.fabric),
-    };
-    let Some(path) = &args.output else {
-        write!(streams.out, "{text}")?;
-        return Ok(streams.out.flush()?);
-    };
-    write_whole(path, text.as_bytes()).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        CliError::input(message, "name a file in a folder that is there")
-    })?;
-    Ok(writeln!(streams.notes, "written to {}", path.display())?)
 }
 
 /// Writes files below a folder, all or none where the folder is new.

@@ -3,33 +3,36 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use railtwin::cost::files::{Reading, of_files};
 use railtwin_formats::{
-    ChakraTrace, FormatError, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiTopology,
-    SimaiWorkload, parse_chakra_groups,
+    ChakraTrace, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiTopology, SimaiWorkload,
+    parse_chakra_groups,
 };
 use railtwin_store::input;
+use railtwin_topology::{FORMS, Form, Source, Topology, form_of};
 use serde_json::{Map, Value, json};
 
 use crate::foreseen::goes_on;
 use crate::import_facts::{
-    Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology,
+    Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology, of_topology,
 };
 use crate::import_scenario::{Around, write_scenario};
-use crate::table::TextTable;
+use crate::table::{TextTable, grouped};
+use crate::topology_files::{files_of, of_bytes, refused as wrong};
 use crate::{CliError, Streams};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// A file, the Chakra traces of all ranks with the JSON of their communicators, a folder of these, or their common
-    /// name without .<rank>.et
+    /// A file, the Chakra traces of all ranks with the JSON of their communicators, the files of one topology, a folder of
+    /// these, or the common name of traces without .<rank>.et
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The format; default by content and name
-    #[arg(long = "as", value_name = "FORMAT")]
-    format: Option<Format>,
+    #[arg(long = "as", value_name = "FORMAT", value_parser = PossibleValuesParser::new(format_names()))]
+    format: Option<String>,
     /// Write a scenario that runs what the file holds
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
@@ -42,27 +45,56 @@ pub struct ImportArgs {
 }
 
 /// A format that can be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug)]
 enum Format {
-    /// SimAI (AICB) workload text
+    /// SimAI (AICB) workload text.
     Simai,
-    /// Chakra execution traces, one file for each rank
+    /// Chakra execution traces, one file for each rank.
     Chakra,
-    /// Topology of the Lingjun 2023 data set
-    Lingjun,
-    /// Fat-tree of htsim
-    Htsim,
-    /// Connection matrix of htsim
+    /// Connection matrix of htsim.
     Connections,
-    /// Topology of SimAI and of HPCC's ns-3
-    SimaiTopology,
+    /// A topology.
+    Topology(&'static Form),
+}
+
+/// Formats of work, by name; all others are of topologies.
+const WORK: [&str; 3] = ["simai", "chakra", "connections"];
+
+/// Another name of the form `simai`, which is that of a workload here.
+const SIMAI_TOPOLOGY: &str = "simai-topology";
+
+fn format_names() -> Vec<&'static str> {
+    let topologies = FORMS.iter().filter(|form| form.read.is_some()).map(|form| form.name);
+    let mut names: Vec<&str> = WORK.into_iter().chain([SIMAI_TOPOLOGY]).collect();
+    names.extend(topologies.filter(|name| !WORK.contains(name)));
+    names
+}
+
+impl Format {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "simai" => Some(Self::Simai),
+            "chakra" => Some(Self::Chakra),
+            "connections" => Some(Self::Connections),
+            SIMAI_TOPOLOGY => railtwin_topology::named("simai").map(Self::Topology),
+            other => railtwin_topology::named(other).map(Self::Topology),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Simai => "simai",
+            Self::Chakra => "chakra",
+            Self::Connections => "connections",
+            Self::Topology(form) => form.name,
+        }
+    }
 }
 
 /// What would be accepted, for errors.
 const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), \
-                        their communicators as .json beside them, the topo.csv of Lingjun (lingjun), topologies of \
-                        SimAI and of HPCC's ns-3 (simai-topology), and of htsim .topo files (htsim) and .cm files \
-                        (connections); --as says which";
+                        their communicators as .json beside them, connection matrices of htsim (connections), and \
+                        topologies, of which `railtwin import --help` lists the forms; --as says which";
 
 /// A file and its bytes.
 type Read = (PathBuf, Vec<u8>);
@@ -73,17 +105,15 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         return Ok(());
     }
     let files = read_all(&in_folders(&args.files)?)?;
-    let format = match args.format {
+    let format = match args.format.as_deref().and_then(Format::named) {
         Some(format) => format,
         None => detected(&files)?,
     };
     let (facts, around) = match format {
         Format::Simai => simai(only(&files, "SimAI workload")?)?,
         Format::Chakra => chakra(files)?,
-        Format::Lingjun => lingjun(only(&files, "Lingjun topology")?)?,
-        Format::Htsim => htsim(only(&files, "htsim topology")?)?,
         Format::Connections => connections(only(&files, "htsim connection matrix")?)?,
-        Format::SimaiTopology => simai_topology(only(&files, "SimAI topology")?)?,
+        Format::Topology(form) => topology(&files, form)?,
     };
     if let Some(path) = &args.scenario {
         write_scenario(path, &around, args.force)?;
@@ -94,20 +124,10 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     }
 }
 
-/// Files of a folder, by name.
-fn of_folder(path: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let files: Result<Vec<PathBuf>, _> =
-        std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect();
-    let mut files = files?;
-    files.retain(|file| file.is_file());
-    files.sort();
-    Ok(files)
-}
-
 /// The files, with the traces of all its ranks for a name that is none, and the files of a folder.
 fn with_ranks(paths: &[PathBuf]) -> Vec<PathBuf> {
     let of = |path: &PathBuf| match path.exists() {
-        true if path.is_dir() => of_folder(path).unwrap_or_default(),
+        true if path.is_dir() => files_of(path).unwrap_or_default(),
         true => vec![path.clone()],
         false => (0..).map(|rank| trace_path(path, rank)).take_while(|path| path.exists()).collect(),
     };
@@ -121,7 +141,7 @@ fn in_folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         if path.is_dir() {
             let refuse =
                 |error| CliError::input(format!("cannot read {}: {error}", path.display()), ACCEPTED);
-            let files = of_folder(path).map_err(refuse)?;
+            let files = files_of(path).map_err(refuse)?;
             if files.is_empty() {
                 return Err(CliError::input(format!("{} holds no file", path.display()), ACCEPTED));
             }
@@ -179,45 +199,47 @@ fn is_json(path: &Path) -> bool {
 }
 
 fn detected(files: &[Read]) -> Result<Format, CliError> {
-    let has_traces = files.iter().any(|(path, _)| trace_name(path).is_some());
-    let format_of = |(path, bytes): &Read| {
-        let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let first = String::from_utf8_lossy(first);
-        let columns: Vec<&str> =
-            first.trim_start_matches('\u{feff}').trim().split(',').map(str::trim).collect();
-        let policy = columns[0].split_whitespace().next().and_then(SimaiPolicy::from_name);
-        if policy.is_some() {
-            Some(Format::Simai)
-        } else if ["DSW", "PSW", "ASW"].iter().all(|name| columns.contains(name)) {
-            Some(Format::Lingjun)
-        } else if path.extension().is_some_and(|extension| extension == "et") || (has_traces && is_json(path))
-        {
-            Some(Format::Chakra)
-        } else if SimaiTopology::is_one(bytes) {
-            Some(Format::SimaiTopology)
-        } else {
-            of_htsim_words(bytes)
-        }
+    let work: Vec<Option<Format>> = files.iter().map(|file| work_of(file, files)).collect();
+    let Some(first) = work.iter().flatten().next() else {
+        return topology_form(files);
     };
-    let first = format_of(&files[0]);
-    for file in files {
-        let format = format_of(file);
-        if format.is_none() || format != first {
+    for (file, format) in files.iter().zip(&work) {
+        if format.is_none_or(|format| format.name() != first.name()) {
             let what = if format.is_none() { "is of no known format" } else { "is of another format" };
             return Err(CliError::input(format!("{} {what}", file.0.display()), ACCEPTED));
         }
     }
-    Ok(first.expect("the first file was looked at"))
+    Ok(*first)
 }
 
-/// The format of htsim that the keys of the text are of.
-fn of_htsim_words(bytes: &[u8]) -> Option<Format> {
+/// The format of a file of work; none where it is of none.
+fn work_of((path, bytes): &Read, files: &[Read]) -> Option<Format> {
+    let has_traces = files.iter().any(|(path, _)| trace_name(path).is_some());
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first = String::from_utf8_lossy(&first[..first.len().min(1 << 16)]);
+    let policy = first.split_whitespace().next().and_then(SimaiPolicy::from_name);
+    if policy.is_some() {
+        return Some(Format::Simai);
+    }
+    if path.extension().is_some_and(|extension| extension == "et") || (has_traces && is_json(path)) {
+        return Some(Format::Chakra);
+    }
     let text = std::str::from_utf8(bytes).ok()?;
     let mut keys = text.lines().filter_map(|line| line.split_whitespace().next());
-    keys.find_map(|key| match key.to_ascii_lowercase().as_str() {
-        "tiers" => Some(Format::Htsim),
-        "connections" => Some(Format::Connections),
-        _ => None,
+    keys.find(|key| key.eq_ignore_ascii_case("connections")).map(|_| Format::Connections)
+}
+
+/// The form of the files of a topology.
+fn topology_form(files: &[Read]) -> Result<Format, CliError> {
+    let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
+    let sources: Vec<Source<'_>> =
+        names.iter().zip(files).map(|(name, (_, bytes))| Source { name, bytes }).collect();
+    form_of(&sources).map(Format::Topology).ok_or_else(|| {
+        let what = match names.as_slice() {
+            [name] => format!("{name} is of no known format"),
+            _ => format!("{} and {} more files are of no known format", names[0], names.len() - 1),
+        };
+        CliError::input(what, ACCEPTED)
     })
 }
 
@@ -225,14 +247,6 @@ fn only<'a>(files: &'a [Read], what: &str) -> Result<&'a Read, CliError> {
     match files {
         [file] => Ok(file),
         _ => Err(CliError::input(format!("{} files for one {what}", files.len()), "name one file at a time")),
-    }
-}
-
-fn wrong(error: &FormatError) -> CliError {
-    let text = error.to_string();
-    match text.rsplit_once("; ") {
-        Some((message, help)) => CliError::input(message, help),
-        None => CliError::Input { message: text, help: None },
     }
 }
 
@@ -286,25 +300,42 @@ fn chakra(files: Vec<Read>) -> Result<(Facts, Around), CliError> {
     Ok((facts, Around::Workload { key: "chakra", path: prefix, file, ranks: plan.ranks, groups }))
 }
 
-fn lingjun((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
+/// Facts of a topology, with what we say more of some forms.
+fn topology(files: &[Read], form: &'static Form) -> Result<(Facts, Around), CliError> {
+    let topology = of_bytes(files, Some(form))?;
+    let (path, bytes) = &files[0];
     let name = path.display().to_string();
-    let topology = LingjunTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
-    let hosts = topology.hosts.len() as u32;
-    Ok((of_lingjun(&name, &topology)?, Around::Fabric { key: "lingjun", path: path.clone(), hosts }))
+    let mut facts = match form.name {
+        "lingjun" => {
+            of_lingjun(&name, &LingjunTopology::parse(&name, bytes).map_err(|error| wrong(&error))?)?
+        }
+        "htsim" => {
+            let parsed = HtsimTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
+            let spec = parsed.spec().map_err(|error| wrong(&error))?;
+            of_htsim(&name, &parsed, &spec)?
+        }
+        "simai" => {
+            of_simai_topology(&name, &SimaiTopology::parse(&name, bytes).map_err(|error| wrong(&error))?)
+        }
+        _ => of_topology(&name, &topology, files.len()),
+    };
+    let around = around(files, form, &topology);
+    facts.notes.extend(topology.notes.iter().filter(|note| !facts.notes.contains(note)).cloned().collect::<Vec<_>>());
+    facts.counts = Some(topology.counts());
+    facts.findings = topology.findings;
+    Ok((facts, around))
 }
 
-fn htsim((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
-    let name = path.display().to_string();
-    let topology = HtsimTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
-    let spec = topology.spec().map_err(|error| wrong(&error))?;
-    let around = Around::Fabric { key: "htsim", path: path.clone(), hosts: topology.nodes };
-    Ok((of_htsim(&name, &topology, &spec)?, around))
-}
-
-fn simai_topology((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
-    let name = path.display().to_string();
-    let topology = SimaiTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
-    Ok((of_simai_topology(&name, &topology), Around::Nothing("a fabric of a SimAI topology")))
+fn around(files: &[Read], form: &'static Form, topology: &Topology) -> Around {
+    let hosts = topology.hosts().count() as u32;
+    match (form.name, files) {
+        ("lingjun" | "htsim", [(path, _)]) => Around::Fabric { key: form.name, path: path.clone(), hosts },
+        (_, [(path, _)]) => {
+            let rated = topology.list.ports().iter().any(|port| port.rate.is_some());
+            Around::Listed { path: path.clone(), hosts, rated }
+        }
+        _ => Around::Nothing("several files"),
+    }
 }
 
 fn connections((path, bytes): &Read) -> Result<(Facts, Around), CliError> {
@@ -326,6 +357,10 @@ fn write_json(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Re
     if let Some(design) = &facts.design {
         value["design"] = json!(design);
     }
+    if let Some(counts) = &facts.counts {
+        value["counts"] = json!(counts);
+        value["findings"] = json!(facts.findings);
+    }
     Ok(writeln!(out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?)
 }
 
@@ -335,8 +370,24 @@ fn write_text(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Re
     for fact in &facts.rows {
         table.row([fact.name.clone(), fact.shown.clone()]);
     }
+    if let Some(counts) = &facts.counts {
+        for (tier, switches) in &counts.switches {
+            table.row([format!("switches, {tier}"), grouped(*switches)]);
+        }
+        for (name, count) in [
+            ("hosts", counts.hosts),
+            ("adapters", counts.adapters),
+            ("cables", counts.cables),
+            ("links up", counts.links_up),
+            ("links missing", counts.links_missing),
+            ("findings", facts.findings.len() as u32),
+        ] {
+            table.row([name.to_owned(), grouped(count)]);
+        }
+    }
     writeln!(out, "{}", facts.file)?;
     write!(out, "{}", table.text())?;
+    write_findings(&facts.findings, out)?;
     if let Some(design) = &facts.design {
         write!(out, "\n{}", crate::design::text_of(design))?;
     }
@@ -345,6 +396,24 @@ fn write_text(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Re
     }
     if let Some(scenario) = scenario {
         writeln!(out, "scenario  {}", scenario.display())?;
+    }
+    Ok(())
+}
+
+/// Most findings of one kind that are printed; JSON has all.
+const MOST_FINDINGS: usize = 10;
+
+fn write_findings(findings: &[railtwin_topology::Finding], out: &mut dyn Write) -> Result<(), CliError> {
+    let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in findings {
+        let printed = of_kind.entry(finding.kind).or_default();
+        *printed += 1;
+        if *printed <= MOST_FINDINGS {
+            writeln!(out, "finding: {}: {}: {}", finding.kind, finding.device, finding.seen)?;
+        }
+    }
+    for (kind, count) in of_kind.into_iter().filter(|(_, count)| *count > MOST_FINDINGS) {
+        writeln!(out, "finding: {kind}: {} more; --json has all", count - MOST_FINDINGS)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! What imported files hold: names and counts in our words, for people and as JSON.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::DesignReport;
@@ -7,6 +7,7 @@ use railtwin_formats::{
     ChakraTrace, CommType, Group, HtsimConnections, HtsimTopology, LingjunDesign, LingjunTopology, NodeKind,
     SimaiCollective, SimaiTopology, SimaiWorkload,
 };
+use railtwin_topology::{Counts, Finding, Topology};
 use railtwin_workload::{Plan, Work};
 use serde_json::{Value, json};
 
@@ -26,6 +27,10 @@ pub(crate) struct Facts {
     pub(crate) notes: Vec<String>,
     /// Of a fabric.
     pub(crate) design: Option<DesignReport>,
+    /// Of a topology.
+    pub(crate) counts: Option<Counts>,
+    /// Where the files of a topology contradict themselves.
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// One line.
@@ -40,7 +45,15 @@ pub(crate) struct Fact {
 
 impl Facts {
     fn new(format: &'static str, file: &str) -> Self {
-        Self { format, file: file.to_owned(), rows: Vec::new(), notes: Vec::new(), design: None }
+        Self {
+            format,
+            file: file.to_owned(),
+            rows: Vec::new(),
+            notes: Vec::new(),
+            design: None,
+            counts: None,
+            findings: Vec::new(),
+        }
     }
 
     fn push(&mut self, key: &str, name: &str, shown: String, value: Value) {
@@ -234,5 +247,24 @@ pub(crate) fn of_simai_topology(file: &str, topology: &SimaiTopology) -> Facts {
         facts.count(&format!("links_of_{rate}_gbps"), &format!("links of {rate} Gbps"), count as u64);
     }
     facts.notes.clone_from(&topology.notes);
+    facts
+}
+
+/// Facts of a topology that its counts do not have.
+pub(crate) fn of_topology(file: &str, topology: &Topology, files: usize) -> Facts {
+    let mut facts = Facts::new(topology.form, file);
+    facts.count("files", "files", files as u64);
+    if let Some(title) = &topology.list.title {
+        facts.push("title", "title", title.clone(), json!(title));
+    }
+    let gpus: u64 = topology.about.iter().filter_map(|about| about.gpus).map(u64::from).sum();
+    if gpus > 0 {
+        facts.count("gpus", "GPUs", gpus);
+    }
+    let domains: BTreeSet<&str> =
+        topology.about.iter().filter_map(|about| about.domain.as_deref()).collect();
+    if !domains.is_empty() {
+        facts.count("domains", "scale-up domains", domains.len() as u64);
+    }
     facts
 }

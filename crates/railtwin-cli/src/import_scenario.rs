@@ -31,6 +31,15 @@ pub(crate) enum Around {
         /// Hosts that it has.
         hosts: u32,
     },
+    /// A topology of any other form: devices and cables by name.
+    Listed {
+        /// The file.
+        path: PathBuf,
+        /// Hosts that it has.
+        hosts: u32,
+        /// Whether it says rates.
+        rated: bool,
+    },
     /// Nothing: no scenario describes it, by its name.
     Nothing(&'static str),
     /// Connections between hosts of one GPU.
@@ -82,8 +91,9 @@ fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, 
     let name = name_of(path);
     Ok(match around {
         Around::Nothing(what) => {
-            let message = format!("no scenario can be written of {what} yet");
-            return Err(CliError::input(message, "leave --scenario out"));
+            let message = format!("no scenario can be written of {what}");
+            let help = "join them by `railtwin export FOLDER --to cables`, and import that list";
+            return Err(CliError::input(message, help));
         }
         Around::Workload { key, path, file, ranks, groups } => {
             let whole = file.canonicalize()?;
@@ -112,6 +122,19 @@ fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, 
                 "schema = 1\nname = \"{name}\"\ndescription = \"An all-reduce on an imported fabric.\"\n\n\
                  [run]\nreplicates = 5\n\n\
                  [fabric]\n{key} = {named}\n\n\
+                 [[job]]\nname = \"all-reduce\"\nhosts = {hosts}\n\
+                 collective = {{ kind = \"all-reduce\", bytes = \"1 GiB\" }}\n",
+            )
+        }
+        Around::Listed { path, hosts, rated } => {
+            let named = quoted(&relative(folder, &path.canonicalize()?))?;
+            let hosts = hosts.min(&HOSTS_OF_A_COLLECTIVE);
+            // Most backends of today; the file says nothing.
+            let rate = if *rated { "" } else { "rate = \"400 Gbps\" # assumed: the file says no rate\n" };
+            format!(
+                "schema = 1\nname = \"{name}\"\ndescription = \"An all-reduce on an imported fabric.\"\n\n\
+                 [run]\nreplicates = 5\n\n\
+                 [fabric]\npreset = \"cables\"\nfile = {named}\n{rate}\n\
                  [[job]]\nname = \"all-reduce\"\nhosts = {hosts}\n\
                  collective = {{ kind = \"all-reduce\", bytes = \"1 GiB\" }}\n",
             )

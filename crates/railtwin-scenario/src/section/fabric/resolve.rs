@@ -3,7 +3,7 @@ use railtwin_fabric::cable_list::Inference;
 use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::preset::{Cables, Preset};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
-use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology, parse_cable_list};
+use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology};
 
 use crate::resolve::{Reader, Source};
 use crate::{FabricSpec, HtsimSpec, LingjunSpec, Scenario, ScenarioError};
@@ -39,12 +39,13 @@ impl Scenario {
     }
 }
 
-/// Reads and builds the fabric of a cable list.
+/// Reads and builds the fabric of a cable list, or of any other topology file.
 fn cables(spec: &Cables, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric, ScenarioError> {
     let path = &spec.file;
     let refuse = |message: String| source.error("fabric.file", message, None);
     let bytes = source.read(read, "fabric.file", path)?;
-    let list = parse_cable_list(path, &bytes).map_err(|error| refuse(error.to_string()))?;
+    let read = [railtwin_topology::Source { name: path, bytes: &bytes }];
+    let list = railtwin_topology::read_as(None, &read).map_err(|error| refuse(error.to_string()))?.list;
     let found = Inference::of(&list).map_err(|error| refuse(format!("{path}: {error}")))?;
     let built = list.fabric(&found, &spec.design()).map_err(|error| {
         let is_host = error.field().is_some_and(|field| field.starts_with("host."));
