@@ -1,5 +1,4 @@
 //! The forms of `railtwin export` that are topologies of other projects.
-use std::io::Write;
 use std::path::Path;
 
 use clap::Args;

@@ -117,7 +117,7 @@ pub(crate) fn of_simai(file: &str, workload: &SimaiWorkload, plan: &Plan) -> Fac
 /// Facts of the Chakra traces of all ranks.
 pub(crate) fn of_chakra(file: &str, traces: &[ChakraTrace], plan: &Plan) -> Facts {
     let mut facts = Facts::new("chakra", file);
-    let versions: std::collections::BTreeSet<&str> =
+    let versions: BTreeSet<&str> =
         traces.iter().map(|trace| trace.version.as_str()).collect();
     let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
     if !versions.is_empty() {
