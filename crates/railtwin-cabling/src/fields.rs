@@ -74,11 +74,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// An error about this table as a whole.
-    pub(crate) fn refused(&self, refused: Refused) -> CablingError {
-        self.error("", self.line, refused)
-    }
-
     /// Takes a key.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<Entry> {
         self.taken.push(key);
@@ -126,6 +121,15 @@ impl<'a> Fields<'a> {
             .filter(|number| (least..=most).contains(number))
             .map(Some)
             .ok_or_else(|| self.error(key, entry.line, Refused::new("is out of range", accepted)))
+    }
+
+    /// Takes true or false.
+    pub(crate) fn truth(&mut self, key: &'static str) -> Result<Option<bool>, CablingError> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Entry { item: Item::Truth(truth), .. }) => Ok(Some(truth)),
+            Some(entry) => Err(self.error(key, entry.line, Refused::new("is neither", "write true or false"))),
+        }
     }
 
     /// Takes a list of texts; a single text is a list of one.

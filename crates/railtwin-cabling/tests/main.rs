@@ -1,6 +1,9 @@
 //! Designs against maps of the Open Compute Project, and what they make of them.
 #![allow(clippy::disallowed_methods, reason = "maps and designs lie in files")]
+mod bom;
+mod foreign;
 mod maps;
+mod schedule;
 
 use std::path::{Path, PathBuf};
 

@@ -40,7 +40,8 @@ pub(super) fn wires(blueprint: &Blueprint) -> Result<Vec<Wire>, CablingError> {
         let refused = Refused::new(format!("has more than {CABLES_MAX} ports"), "write smaller counts");
         return Err(blueprint.error(String::new(), 0, refused));
     }
-    let mut hand = Hand { blueprint, next: BTreeMap::new(), wires: Vec::with_capacity(servers as usize) };
+    let (next, zone_of) = (BTreeMap::new(), BTreeMap::new());
+    let mut hand = Hand { blueprint, next, zone_of, wires: Vec::with_capacity(servers as usize) };
     hand.servers()?;
     hand.uplinks()?;
     hand.peers()?;
@@ -52,6 +53,8 @@ struct Hand<'a> {
     blueprint: &'a Blueprint,
     /// Next slot by class, index and zone.
     next: BTreeMap<(u32, u32, u32), u32>,
+    /// Zone that uses a physical port, by class, index and port.
+    zone_of: BTreeMap<(u32, u32, u32), u32>,
     wires: Vec<Wire>,
 }
 
@@ -63,14 +66,23 @@ impl Hand<'_> {
         *next += 1;
         let end = WireEnd::Switch { class, index, zone, slot };
         let of = &self.blueprint.switches[class as usize];
-        let zone = &of.zones[zone as usize];
-        if slot < zone.slots() {
-            return Ok(end);
+        let own = &of.zones[zone as usize];
+        let refuse = |problem: String, accepted: String| {
+            Err(self.blueprint.error(self.blueprint.device_name(end), of.line, Refused::new(problem, accepted)))
+        };
+        if slot >= own.slots() {
+            let asker = self.blueprint.device_name(asker);
+            let problem = format!("zone `{}` has {} ports, and {asker} finds none left", own.name, own.slots());
+            return refuse(problem, format!("add ports to the zone, or switches to class `{}`", of.name));
         }
-        let asker = self.blueprint.device_name(asker);
-        let problem = format!("zone `{}` has {} ports, and {asker} finds none left", zone.name, zone.slots());
-        let accepted = format!("add ports to the zone, or switches to class `{}`", of.name);
-        Err(self.blueprint.error(self.blueprint.device_name(end), of.line, Refused::new(problem, accepted)))
+        let port = own.slot(slot).0;
+        let user = *self.zone_of.entry((class, index, port)).or_insert(zone);
+        if user != zone {
+            let other = &of.zones[user as usize].name;
+            let problem = format!("port {port} is in use in zones `{other}` and `{}`", own.name);
+            return refuse(problem, "give each port to one zone".to_owned());
+        }
+        Ok(end)
     }
 
     fn servers(&mut self) -> Result<(), CablingError> {

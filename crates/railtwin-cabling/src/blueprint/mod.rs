@@ -195,10 +195,11 @@ impl Blueprint {
     ///
     /// # Errors
     /// [`CablingError`] for a zone that has too few ports, with the server or switch that finds none left, and for a port
-    /// that two zones hand out.
+    /// of which two zones hand out lanes.
     pub fn cables(&self) -> Result<CableList, CablingError> {
         let wires = self.wires()?;
-        let mut list = CableList { title: Some(self.name.clone()), ..CableList::default() };
+        let mut list = CableList::default();
+        list.title = Some(self.name.clone());
         for wire in &wires {
             let rate = self.rate(wire);
             let ends = wire.ends.map(|end| {

@@ -5,7 +5,7 @@
 //! switches as the ports of its links need, two at least where the class is a redundant pair.
 use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_fabric::cable_list::DeviceRole;
+use railtwin_fabric::cable_list::{DeviceRole, natural};
 use railtwin_units::Rate;
 
 use super::plan_file::{PlanConnection, PlanFile, PlanServers, PlanSwitches, PlanZone};
@@ -280,19 +280,4 @@ fn spaced(ports: &[u32]) -> Vec<u32> {
     let (first, second) = ports.split_at(ports.len().div_ceil(2));
     let pairs = first.iter().enumerate().flat_map(|(at, port)| [Some(port), second.get(at)]);
     pairs.flatten().copied().collect()
-}
-
-/// Natural order of a name: digits as numbers.
-fn natural(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let text_end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        let (text, after) = rest.split_at(text_end);
-        let number_end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        let (number, tail) = after.split_at(number_end);
-        parts.push((text.to_ascii_lowercase(), number.parse().unwrap_or(u64::MAX)));
-        rest = tail;
-    }
-    parts
 }
