@@ -8,13 +8,18 @@
 //! * [`form`]: the registry, one [`Form`] for each format; [`read_as`] finds the form of files and reads them.
 //! * [`topology`]: the neutral topology; [`about`]: what is known of its devices.
 //! * [`tiers`]: roles of switches by their distance from hosts.
+//! * [`tree`]: trees of schedulers, and how a network becomes one; [`hostlist`]: lists of hosts in brackets.
 //! * `forms`: one folder for each format.
 pub mod about;
 pub mod form;
 mod forms;
+pub mod hostlist;
+mod labels;
 mod of_fabric;
 pub mod tiers;
 pub mod topology;
+pub mod tree;
+mod yaml;
 
 pub use about::{About, DeviceClass};
 pub use form::{FORMS, Form, Source, WriteOptions, Written, form_of, named, names, read_as};
