@@ -15,6 +15,7 @@ mod forms;
 mod of_fabric;
 pub mod tiers;
 pub mod topology;
+mod wiring;
 
 pub use about::{About, DeviceClass};
 pub use form::{FORMS, Form, Source, WriteOptions, Written, read};
