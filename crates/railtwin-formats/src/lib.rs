@@ -75,7 +75,7 @@ mod simai_write;
 pub mod switch_config;
 pub mod telemetry;
 
-pub use cable_list::{cable_list_csv, is_cable_list, parse_cable_list};
+pub use cable_list::{cable_list_csv, is_cable_list, parse_cable_list, read_cable_list};
 pub use chakra::{AttributeValue, ChakraAttribute, ChakraNode, ChakraTrace, CommType, IoInfo, NodeKind};
 pub use chakra_groups::parse_chakra_groups;
 pub use chakra_plan::plan_of_chakra;

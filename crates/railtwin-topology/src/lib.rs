@@ -20,6 +20,7 @@ pub mod tiers;
 pub mod topology;
 pub mod tree;
 mod yaml;
+mod wiring;
 
 pub use about::{About, DeviceClass};
 pub use form::{FORMS, Form, Source, WriteOptions, Written, form_of, named, names, read_as};

@@ -20,5 +20,5 @@ pub use list::{
     CableList, CableNetwork, DeviceRole, ListedCable, ListedDevice, ListedPlace, ListedPort, PortSite,
     StatedPlace, full_name,
 };
-pub use names::{NaturalName, natural, role_of};
+pub use names::{NaturalName, natural, nic_and_port, role_of};
 pub use of_fabric::list_of;

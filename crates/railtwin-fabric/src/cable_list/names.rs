@@ -121,7 +121,7 @@ fn has_within(words: &[String], any: &[&str]) -> bool {
 
 /// NIC and port of it that a port of a host names: `be-gpu3-port1` is port 1 of `be-gpu3`, `nic-1:port-0` port 0 of
 /// `nic-1`, `be-be3` port 0 of a NIC of its own.
-pub(super) fn nic_and_port(name: &str) -> (&str, u32) {
+pub fn nic_and_port(name: &str) -> (&str, u32) {
     let digits = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let number = name[digits.len()..].parse();
     let bare = digits.trim_end_matches(['-', '_', '/', ':', '.']);

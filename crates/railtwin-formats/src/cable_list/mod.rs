@@ -90,6 +90,22 @@ pub fn is_cable_list(bytes: &[u8]) -> bool {
 /// A header without the columns of both ends, a row without an end, a port that has two cables (with both lines), a rate,
 /// length, role or place that is none: each names line and column.
 pub fn parse_cable_list(source_name: &str, bytes: &[u8]) -> Result<CableList, FormatError> {
+    let (list, taken) = read_cable_list(source_name, bytes)?;
+    match taken.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(list),
+    }
+}
+
+/// Reads a cable list as [`parse_cable_list`] does, but passes over a row whose port has a cable already: the list has the
+/// first cable, and each such row is given with the name of its device.
+///
+/// # Errors
+/// As [`parse_cable_list`], but for ports that have two cables.
+pub fn read_cable_list(
+    source_name: &str,
+    bytes: &[u8],
+) -> Result<(CableList, Vec<(String, FormatError)>), FormatError> {
     let text = text_of(FORMAT, source_name, bytes)?;
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
@@ -108,7 +124,7 @@ pub fn parse_cable_list(source_name: &str, bytes: &[u8]) -> Result<CableList, Fo
         let line = header.position().map_or(1, csv::Position::line);
         FormatError::new(FORMAT, source_name, "has no columns of two ends", ACCEPTED).at_line(line).foreign()
     })?;
-    let mut list = CableList::default();
+    let (mut list, mut taken) = (CableList::default(), Vec::new());
     read_comments(source_name, text, &mut list)?;
     for record in reader.records() {
         let record = record.map_err(|error| broken(&error))?;
@@ -121,12 +137,12 @@ pub fn parse_cable_list(source_name: &str, bytes: &[u8]) -> Result<CableList, Fo
         if record.iter().all(str::is_empty) {
             continue;
         }
-        Row { source_name, columns: &columns, record: &record, line }.read(&mut list)?;
+        taken.extend(Row { source_name, columns: &columns, record: &record, line }.read(&mut list)?);
     }
     if list.cables().is_empty() {
         return Err(FormatError::new(FORMAT, source_name, "has no cable", "write a row for each cable"));
     }
-    Ok(list)
+    Ok((list, taken))
 }
 
 /// `# fabric: hpn`, `# switch latency: 700 ns`.
@@ -171,7 +187,8 @@ impl Row<'_> {
         error.at_line(self.line).field(self.columns.shown(column)).found(self.get(column))
     }
 
-    fn read(&self, list: &mut CableList) -> Result<(), FormatError> {
+    /// Enters the row; a port of it that has a cable already comes back with its device.
+    fn read(&self, list: &mut CableList) -> Result<Option<(String, FormatError)>, FormatError> {
         let rate = self.given(self.columns.rate).map(|(column, text)| self.rate(column, text)).transpose()?;
         let delay =
             self.given(self.columns.length).map(|(column, text)| self.delay(column, text)).transpose()?;
@@ -182,29 +199,32 @@ impl Row<'_> {
         match ends {
             [Some(a), Some(b)] => {
                 let joined = list.join([a, b], delay);
-                joined.map(|_| ()).map_err(|taken| self.taken(list, if taken == a { 0 } else { 1 }, taken))
+                let taken = joined.err();
+                Ok(taken.map(|taken| self.taken(list, if taken == a { 0 } else { 1 }, taken)))
             }
             [None, None] => Err(self.wrong(
                 self.columns.device[0],
                 "the row has no end of a cable",
                 "write device and port of both ends, or of one for a free port",
             )),
-            [Some(port), None] if list.ports()[port as usize].cable != NONE => Err(self.taken(list, 0, port)),
-            [None, Some(port)] if list.ports()[port as usize].cable != NONE => Err(self.taken(list, 1, port)),
-            _ => Ok(()),
+            [Some(port), None] if list.ports()[port as usize].cable != NONE => Ok(Some(self.taken(list, 0, port))),
+            [None, Some(port)] if list.ports()[port as usize].cable != NONE => Ok(Some(self.taken(list, 1, port))),
+            _ => Ok(None),
         }
     }
 
-    fn taken(&self, list: &CableList, side: usize, port: u32) -> FormatError {
+    fn taken(&self, list: &CableList, side: usize, port: u32) -> (String, FormatError) {
         let cable = list.ports()[port as usize].cable;
         let column = self.columns.port[side];
+        let device = list.devices()[list.device_of(port) as usize].name.clone();
         if cable == NONE {
-            return self.wrong(column, "is at both ends of one cable", "write another port at one end");
+            let error = self.wrong(column, "is at both ends of one cable", "write another port at one end");
+            return (device, error);
         }
         let first = list.ports()[port as usize].line;
-        let device = &list.devices()[list.device_of(port) as usize].name;
         let problem = format!("of {device} has a cable on line {first} already");
-        self.wrong(column, problem, "write each port once")
+        let error = self.wrong(column, problem, "write each port once");
+        (device, error)
     }
 
     /// Device and port of one end; none where the row has no such end.

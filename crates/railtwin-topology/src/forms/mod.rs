@@ -6,6 +6,13 @@ mod topograph;
 mod volcano;
 mod kueue;
 mod node_labels;
+mod cables;
+mod hedgehog;
+mod lldp;
+mod netbox;
+mod sonic_config_db;
+mod sonic_minigraph;
+mod sonic_types;
 
 use crate::form::Form;
 
@@ -21,4 +28,10 @@ pub(crate) const ALL: &[Form] = &[
     kueue::FORM,
     volcano::FORM,
     node_labels::FORM,
+    sonic_minigraph::FORM,
+    sonic_config_db::FORM,
+    hedgehog::FORM,
+    netbox::FORM,
+    lldp::FORM,
+    cables::FORM,
 ];

@@ -1,0 +1,16 @@
+//! Cable lists (CSV) as a form: the reader and writer of `railtwin_formats`, with counts and findings like the others.
+mod read;
+mod write;
+
+use crate::form::{Form, Source};
+
+/// Name of this format in errors.
+const FORMAT: &str = "cable list";
+
+/// The entry.
+pub(crate) const FORM: Form =
+    Form { name: "cables", title: "Cable list (CSV)", is_one, read: Some(read::read), write: Some(write::write) };
+
+fn is_one(source: &Source<'_>) -> bool {
+    railtwin_formats::is_cable_list(source.bytes)
+}
