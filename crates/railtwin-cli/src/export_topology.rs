@@ -42,8 +42,10 @@ pub(crate) fn run(form: &'static Form, args: &ExportArgs, streams: &mut Streams<
         let (count, what) = (topology.findings.len(), &args.what);
         writeln!(streams.notes, "{count} findings in {what}: `railtwin import {what}` lists them")?;
     }
-    let options =
-        WriteOptions { block_sizes: args.topology.block_sizes.clone(), gpu_type: args.topology.gpu_type.clone() };
+    let options = WriteOptions {
+        block_sizes: args.topology.block_sizes.clone(),
+        gpu_type: args.topology.gpu_type.clone(),
+    };
     let files = write(&topology, &options).map_err(|error| refused(&error))?;
     match (args.folder.as_deref(), files.as_slice()) {
         (Some(folder), files) => {
@@ -89,7 +91,8 @@ fn topology_of(args: &ExportArgs) -> Result<Topology, CliError> {
     }
     let site = site_of(what, &args.settings)?;
     // A list keeps its own names.
-    if let Some(FabricSpec::Preset(Preset::Cables(spec))) = site.scenario.as_ref().map(|scenario| &scenario.fabric)
+    if let Some(FabricSpec::Preset(Preset::Cables(spec))) =
+        site.scenario.as_ref().map(|scenario| &scenario.fabric)
     {
         let folder = Path::new(what).parent().unwrap_or(Path::new(""));
         return with_places(of_path(&folder.join(&spec.file), "name a file that is there")?);

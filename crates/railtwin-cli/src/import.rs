@@ -320,7 +320,9 @@ fn topology(files: &[Read], form: &'static Form) -> Result<(Facts, Around), CliE
         _ => of_topology(&name, &topology, files.len()),
     };
     let around = around(files, form, &topology);
-    facts.notes.extend(topology.notes.iter().filter(|note| !facts.notes.contains(note)).cloned().collect::<Vec<_>>());
+    facts.notes.extend(
+        topology.notes.iter().filter(|note| !facts.notes.contains(note)).cloned().collect::<Vec<_>>(),
+    );
     facts.counts = Some(topology.counts());
     facts.findings = topology.findings;
     Ok((facts, around))

@@ -117,8 +117,7 @@ pub(crate) fn of_simai(file: &str, workload: &SimaiWorkload, plan: &Plan) -> Fac
 /// Facts of the Chakra traces of all ranks.
 pub(crate) fn of_chakra(file: &str, traces: &[ChakraTrace], plan: &Plan) -> Facts {
     let mut facts = Facts::new("chakra", file);
-    let versions: BTreeSet<&str> =
-        traces.iter().map(|trace| trace.version.as_str()).collect();
+    let versions: BTreeSet<&str> = traces.iter().map(|trace| trace.version.as_str()).collect();
     let versions: Vec<&str> = versions.into_iter().filter(|version| !version.is_empty()).collect();
     if !versions.is_empty() {
         facts.push("version", "schema", versions.join(", "), json!(versions));
@@ -261,8 +260,7 @@ pub(crate) fn of_topology(file: &str, topology: &Topology, files: usize) -> Fact
     if gpus > 0 {
         facts.count("gpus", "GPUs", gpus);
     }
-    let domains: BTreeSet<&str> =
-        topology.about.iter().filter_map(|about| about.domain.as_deref()).collect();
+    let domains: BTreeSet<&str> = topology.about.iter().filter_map(|about| about.domain.as_deref()).collect();
     if !domains.is_empty() {
         facts.count("domains", "scale-up domains", domains.len() as u64);
     }

@@ -19,8 +19,8 @@ mod of_fabric;
 pub mod tiers;
 pub mod topology;
 pub mod tree;
-mod yaml;
 mod wiring;
+mod yaml;
 
 pub use about::{About, DeviceClass};
 pub use form::{FORMS, Form, Source, WriteOptions, Written, form_of, named, names, read_as};

@@ -1,25 +1,26 @@
 //! One folder for each form: `mod.rs` with its entry, `read.rs`, `write.rs`.
-mod netq;
-mod slurm;
-mod slurm_yaml;
-mod topograph;
-mod volcano;
-mod kueue;
-mod node_labels;
+mod blueprint;
 mod cables;
 mod hedgehog;
+mod ibnetdiscover;
+mod kueue;
 mod lldp;
 mod netbox;
+mod netq;
+mod node_labels;
+mod slurm;
+mod slurm_yaml;
 mod sonic_config_db;
 mod sonic_minigraph;
 mod sonic_types;
+mod topograph;
+mod volcano;
 
 use crate::form::Form;
 
-mod ibnetdiscover;
-
 /// All forms. A form that is easily mistaken stands behind those that are not.
 pub(crate) const ALL: &[Form] = &[
+    blueprint::FORM,
     ibnetdiscover::FORM,
     slurm::FORM,
     slurm_yaml::FORM,
