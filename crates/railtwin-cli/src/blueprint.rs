@@ -7,7 +7,7 @@ use railtwin_fabric::cable_list::{CableList, Inference, list_of};
 use railtwin_scenario::{FabricSpec, Preset, SettingsText};
 
 use crate::CliError;
-use crate::topology_files::of_path;
+use crate::topology_files::{is_blueprint, of_path};
 
 /// The network that a word names, as a list.
 pub(crate) struct Named {
@@ -21,7 +21,7 @@ pub(crate) fn named(word: &str) -> Result<Named, CliError> {
     if Preset::NAMES.contains(&word) {
         return Ok(of_fabric(&fabric_of_preset(word)?));
     }
-    if !word.ends_with(".toml") {
+    if !word.ends_with(".toml") || is_blueprint(Path::new(word)) {
         return of_list(Path::new(word));
     }
     let question = Question::read(Path::new(word)).map_err(|error| CliError::of(error, ""))?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use railtwin::Question;
 use railtwin::cost::Cost;
+use railtwin_catalog::Catalog;
 use railtwin_fabric::cable_list::{CableDesign, ListedFabric};
 use railtwin_fabric::design::{DesignReport, TierReport};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
@@ -13,10 +14,12 @@ use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand}
 use serde_json::json;
 
 use crate::blueprint::{Named, of_list};
+use crate::design_intent::{self, IntentArgs};
 use crate::design_list::Roles;
 use crate::foreseen::goes_on;
+use crate::topology_files::is_blueprint;
 use crate::table::{TextTable, grouped};
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, design_compare, design_report};
 
 /// Keys of a point of a sweep and their values.
 type Label = Vec<(String, String)>;
@@ -29,10 +32,16 @@ const SECTIONS: [&str; 3] = ["fabric.", "frontend.", "storage."];
 pub struct DesignArgs {
     // The help lists the presets that there are.
     #[arg(
-        value_name = "PRESET|SCENARIO|LIST",
-        help = format!("A preset ({}), a scenario file (*.toml) or a cable list (*.csv)", Preset::NAMES.join(", "))
+        value_name = "WHAT",
+        required = true,
+        num_args = 1..=3,
+        help = format!(
+            "A preset ({}), a scenario file (*.toml), a topology file, or with --gpus a style (rail-optimised, clos); \
+             `search` for the cheapest fabric, `compare` with two designs, `parts` for the price table",
+            Preset::NAMES.join(", ")
+        )
     )]
-    what: String,
+    words: Vec<String>,
     /// What tier 2 of hpn connects: any-to-any or rail-only
     #[arg(long, value_name = "WHAT")]
     tier2: Option<String>,
@@ -54,6 +63,12 @@ pub struct DesignArgs {
     /// Sets any key of [fabric], such as spines=30, uplink="800 Gbps", host.nics=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// Also what the papers ask of a design: goals, port budgets, search space, scale ladder, losses, price, power,
+    /// cooling, buildings, optics
+    #[arg(long)]
+    report: bool,
+    #[command(flatten)]
+    intent: IntentArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -68,12 +83,31 @@ struct Design {
 }
 
 pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    match (args.words[0].as_str(), &args.words[1..]) {
+        ("search", []) => return design_intent::find(&args.intent, args.json, streams),
+        ("compare", names) => {
+            let catalog = design_intent::catalog(args.intent.parts.as_deref())?;
+            return design_compare::run(names, &catalog, args.json, streams);
+        }
+        ("parts", []) => return Ok(write!(streams.out, "{}", Catalog::builtin_text())?),
+        (style, []) if args.intent.gpus.is_some() => {
+            return design_intent::plan(style, &args.intent, args.json, streams);
+        }
+        (_, []) => {}
+        (_, [more, ..]) => {
+            let help = "name one fabric; two after `compare`";
+            return Err(CliError::input(format!("design: {more:?} is one word too many"), help));
+        }
+    }
+    if args.report {
+        return design_report::run(args.what(), &args.settings()?, &args.intent, args.json, streams);
+    }
     if !goes_on(&Cost::least("a fabric"), streams)? {
         return Ok(());
     }
-    let designs = match args.what.ends_with(".toml") {
+    let designs = match args.what().ends_with(".toml") && !is_blueprint(Path::new(args.what())) {
         true => of_scenario(args, streams.notes)?,
-        false if is_list_named(&args.what) => vec![of_cable_list(args)?],
+        false if is_list_named(args.what()) => vec![of_cable_list(args)?],
         false => vec![of_preset(args, streams.notes)?],
     };
     match args.json {
@@ -83,6 +117,11 @@ pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), Cl
 }
 
 impl DesignArgs {
+    /// The fabric.
+    fn what(&self) -> &str {
+        &self.words[0]
+    }
+
     /// The options as keys of `[fabric]`, in the order of the options.
     fn settings(&self) -> Result<Vec<(&str, &str)>, CliError> {
         let mut settings = Vec::new();
@@ -106,15 +145,15 @@ impl DesignArgs {
 }
 
 fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliError> {
-    if !Preset::NAMES.contains(&args.what.as_str()) {
+    if !Preset::NAMES.contains(args.what().as_str()) {
         let names = Preset::NAMES.join(", ");
-        let message = format!("there is no preset called {:?}", args.what);
+        let message = format!("there is no preset called {:?}", args.what());
         return Err(CliError::input(
             message,
-            format!("presets are {names}; a scenario file ends in .toml, a cable list in .csv"),
+            format!("presets are {names}; else name a scenario (*.toml) or a topology file that is there"),
         ));
     }
-    let mut settings = SettingsText::new(&args.what);
+    let mut settings = SettingsText::new(args.what());
     for (key, value) in args.settings()? {
         settings.set(key, value);
     }
@@ -132,21 +171,21 @@ fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliErro
 
 /// Whether a word is that of a cable list: a file that is no preset.
 fn is_list_named(word: &str) -> bool {
-    !Preset::NAMES.contains(&word) && (word.ends_with(".csv") || Path::new(word).is_file())
+    !Preset::NAMES.contains(&word) && (word.ends_with(".csv") || Path::new(word).exists())
 }
 
 /// The fabric of a cable list, with the settings of the preset `cables`.
 fn of_cable_list(args: &DesignArgs) -> Result<Design, CliError> {
     let mut settings = SettingsText::new("cables");
-    settings.set("file", &toml::Value::String(args.what.clone()).to_string());
+    settings.set("file", &toml::Value::String(args.what().to_owned()).to_string());
     for (key, value) in args.settings()? {
         settings.set(key, value);
     }
     let refuse = |error| CliError::Scenario { error, text: settings.as_str().to_owned() };
     let FabricSpec::Preset(Preset::Cables(spec)) = settings.fabric("settings").map_err(refuse)? else {
-        return Err(no_preset(&args.what));
+        return Err(no_preset(args.what()));
     };
-    let (built, named) = built_list(Path::new(&args.what), &spec.design())?;
+    let (built, named) = built_list(Path::new(args.what()), &spec.design())?;
     let roles = Roles::of(&named, built.aliases, built.notes);
     Ok(Design { label: Vec::new(), report: DesignReport::of(&built.fabric), roles: Some(roles) })
 }
@@ -169,7 +208,7 @@ fn built_list(path: &Path, design: &CableDesign) -> Result<(ListedFabric, Named)
 }
 
 fn of_scenario(args: &DesignArgs, notes: &mut dyn Write) -> Result<Vec<Design>, CliError> {
-    let file = args.what.as_str();
+    let file = args.what();
     if let Some((key, _)) = args.settings()?.first() {
         let message = format!("{key} is set on the command line, but {file} says the fabric");
         return Err(CliError::input(message, format!("change {key} in [fabric] of the file")));

@@ -10,7 +10,7 @@ use railtwin_topology::{Form, Topology, WriteOptions};
 use crate::export::{ExportArgs, written};
 use crate::export_site::site_of;
 use crate::overwritten::refuse_input;
-use crate::topology_files::{of_path, refused};
+use crate::topology_files::{is_blueprint, of_path, refused};
 use crate::{CliError, Streams};
 
 /// Options of topologies.
@@ -80,7 +80,7 @@ fn topology_of(args: &ExportArgs) -> Result<Topology, CliError> {
     if Preset::NAMES.contains(&what) {
         return Ok(Topology::of_fabric(&site_of(what, &args.settings)?.fabric));
     }
-    if !what.ends_with(".toml") {
+    if !what.ends_with(".toml") || is_blueprint(Path::new(what)) {
         let presets = Preset::NAMES.join(", ");
         let help = format!("name a preset ({presets}), a scenario file (*.toml) or a topology file");
         if let Some(setting) = args.settings.first() {

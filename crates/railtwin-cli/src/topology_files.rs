@@ -71,3 +71,9 @@ pub(crate) fn refused(error: &FormatError) -> CliError {
         None => CliError::Input { message: text, help: None },
     }
 }
+
+/// Whether a file is a design with named ports, which ends in `.toml` as scenarios do.
+pub(crate) fn is_blueprint(path: &Path) -> bool {
+    let text = input::read_text(path);
+    text.is_ok_and(|text| text.lines().any(|line| line.trim() == "[blueprint]"))
+}
