@@ -1,0 +1,203 @@
+//! A building's power limit against hosts, switches and optics (HPN section 10).
+use railtwin_fabric::design::DesignReport;
+use railtwin_fabric::{CableClass, Fabric};
+use serde::Serialize;
+
+use super::rows::{percent, table};
+
+/// Power limit of a building in W (HPN section 10).
+pub const BUILDING_W: f64 = 18e6;
+
+/// GPUs that such a building holds (HPN section 10).
+pub const BUILDING_GPUS: f64 = 15_000.0;
+
+/// Most power of a host of eight H100 in W (NVIDIA, DGX H100 data sheet: 10.2 kW). An H800 has the power of an H100.
+pub const HOST_LARGEST_W: f64 = 10_200.0;
+
+/// Power of a single-chip switch of 51.2T with fans and CPU, without optics, in W.
+pub const ASSUMED_SWITCH_W: f64 = 1_000.0;
+
+/// Power of one 400 Gbps transceiver in W; those of 200 Gbps draw half.
+pub const ASSUMED_OPTIC_400G_W: f64 = 8.0;
+
+/// Power of the building over that of its equipment.
+pub const ASSUMED_OVERHEAD: f64 = 1.2;
+
+/// What parts of a cluster draw.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct PartPower {
+    /// One host in W.
+    pub host_w: f64,
+    /// One switch without optics in W.
+    pub switch_w: f64,
+    /// One transceiver of 400 Gbps in W; others draw in proportion to their rate.
+    pub optic_400g_w: f64,
+    /// Power of the building over that of its equipment: cooling and losses.
+    pub overhead: f64,
+}
+
+impl Default for PartPower {
+    /// The nameplate of a host, and assumed figures for all else.
+    fn default() -> Self {
+        Self {
+            host_w: HOST_LARGEST_W,
+            switch_w: ASSUMED_SWITCH_W,
+            optic_400g_w: ASSUMED_OPTIC_400G_W,
+            overhead: ASSUMED_OVERHEAD,
+        }
+    }
+}
+
+/// Power of one kind of part.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PowerRow {
+    /// Kind of part.
+    pub part: &'static str,
+    /// Parts.
+    pub count: u64,
+    /// Power of all of them in W.
+    pub watts: f64,
+    /// Share of the building's power.
+    pub share: f64,
+}
+
+/// A cluster against the power limit of its building.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PowerBudget {
+    /// Limit of the building in W.
+    pub limit_w: f64,
+    /// What the parts draw.
+    pub parts: PartPower,
+    /// GPUs, those of backup hosts among them.
+    pub gpus: u32,
+    /// Hosts, switches, optics, and the building's overhead.
+    pub rows: Vec<PowerRow>,
+    /// Sum of the rows in W.
+    pub total_w: f64,
+    /// Whether the sum is within the limit.
+    pub fits: bool,
+    /// Power of the building for each GPU in W, of this cluster.
+    pub per_gpu_w: f64,
+    /// GPUs that the limit carries at that power.
+    pub gpus_carried: u32,
+    /// Power of a host in W at which this cluster meets the limit exactly.
+    pub host_w_at_limit: f64,
+}
+
+impl PowerBudget {
+    /// Sums the power of a built fabric with its frontend, if it has one. A cable between a NIC and a switch or between
+    /// switches has a transceiver at either end.
+    pub fn of(fabric: &Fabric, limit_w: f64, parts: PartPower) -> Self {
+        let report = DesignReport::of(fabric);
+        let hosts = fabric.all_hosts().len() as u64;
+        let network = fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable)));
+        let (mut optics, mut optic_w) = (0, 0.0);
+        for cable in network {
+            optics += 2;
+            optic_w += 2.0 * parts.optic_400g_w * fabric.capacity(cable.forward()).gbps() / 400.0;
+        }
+        let switches = fabric.switches().len() as u64;
+        let beside = switches as f64 * parts.switch_w + optic_w;
+        let host_w = hosts as f64 * parts.host_w;
+        let equipment = host_w + beside;
+        let total_w = equipment * parts.overhead;
+        let gpus = report.gpus_active + report.gpus_spare;
+        let per_gpu_w = total_w / f64::from(gpus.max(1));
+        let row = |part, count, watts: f64| PowerRow { part, count, watts, share: watts / total_w };
+        Self {
+            limit_w,
+            parts,
+            gpus,
+            rows: vec![
+                row("hosts", hosts, host_w),
+                row("switches", switches, switches as f64 * parts.switch_w),
+                row("optics", optics, optic_w),
+                row("overhead", 1, total_w - equipment),
+            ],
+            total_w,
+            fits: total_w <= limit_w,
+            per_gpu_w,
+            gpus_carried: (limit_w / per_gpu_w) as u32,
+            host_w_at_limit: (limit_w / parts.overhead - beside) / hosts as f64,
+        }
+    }
+
+    /// Prints one line for each kind of part, and the verdict.
+    pub fn text(&self) -> String {
+        let rows = self.rows.iter().map(|row| {
+            vec![row.part.to_owned(), row.count.to_string(), format!("{:.3} MW", row.watts / 1e6), percent(row.share)]
+        });
+        let mut text = table(&["part", "count", "power", "share"], &rows.collect::<Vec<_>>());
+        let verdict = if self.fits { "fits" } else { "does not fit" };
+        text.push_str(&format!(
+            "{:.2} MW of {:.2} MW: {verdict}; {:.0} W for each of {} GPUs, {} GPUs carried\n",
+            self.total_w / 1e6,
+            self.limit_w / 1e6,
+            self.per_gpu_w,
+            self.gpus,
+            self.gpus_carried
+        ));
+        text.push_str(&format!("the limit is met at {:.0} W a host\n", self.host_w_at_limit));
+        text.push_str("assumed: power of switches and optics, overhead of the building\n");
+        text
+    }
+}
+
+/// Returns the building's power for each GPU in W, all included.
+pub fn per_gpu_w(building_w: f64, gpus: f64) -> f64 {
+    building_w / gpus
+}
+
+/// Returns the GPUs that a building carries at a power of so many W each, all included.
+pub fn gpus_carried(building_w: f64, per_gpu_w: f64) -> u32 {
+    (building_w / per_gpu_w) as u32
+}
+
+fn is_network(class: CableClass) -> bool {
+    !matches!(class, CableClass::NvLink | CableClass::Pcie)
+}
+
+#[cfg(test)]
+mod tests {
+    use railtwin_fabric::frontend::Outside;
+    use railtwin_fabric::preset::{Hpn, Layout as _};
+    use railtwin_fabric::{Frontend, Storage};
+
+    use super::*;
+
+    fn pod() -> Fabric {
+        let outside = Outside { frontend: Some(Frontend::default()), storage: Some(Storage::of(128)) };
+        outside.build(&Hpn { segments: Some(2), ..Hpn::default() }.spec().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_building_of_18_mw_has_1200_w_for_each_of_15000_gpus() {
+        assert_eq!(per_gpu_w(BUILDING_W, BUILDING_GPUS), 1_200.0);
+        assert_eq!(gpus_carried(BUILDING_W, 1_200.0), 15_000);
+        assert_eq!(gpus_carried(2.0 * BUILDING_W, 1_200.0), 30_000);
+    }
+
+    #[test]
+    fn rows_add_up_and_a_host_at_its_limit_meets_it() {
+        let fabric = pod();
+        let limit = 2.5e6;
+        let budget = PowerBudget::of(&fabric, limit, PartPower::default());
+        let sum: f64 = budget.rows.iter().map(|row| row.watts).sum();
+        assert!((sum - budget.total_w).abs() < 1e-3);
+        let cables = fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable))).count() as u64;
+        assert_eq!((budget.rows[0].count, budget.rows[2].count), (272 + 128, 2 * cables));
+        assert!(!budget.fits && budget.rows[0].share > 0.7, "{}", budget.text());
+        let parts = PartPower { host_w: budget.host_w_at_limit, ..PartPower::default() };
+        let met = PowerBudget::of(&fabric, limit, parts);
+        assert!((met.total_w - limit).abs() < 1e-3);
+        assert!(met.text().contains("0 W a host"), "{}", met.text());
+    }
+
+    #[test]
+    fn storage_hosts_need_power_too() {
+        let without = Outside { frontend: Some(Frontend::default()), storage: None };
+        let without = without.build(&Hpn { segments: Some(2), ..Hpn::default() }.spec().unwrap()).unwrap();
+        let watts = |fabric: &Fabric| PowerBudget::of(fabric, BUILDING_W, PartPower::default()).total_w;
+        assert!(watts(&pod()) > watts(&without));
+    }
+}
