@@ -22,6 +22,7 @@ impl FabricBuilder {
         let fabric = Fabric {
             name: name.to_owned(),
             switch_latency: SimTime::ZERO,
+            breakout: 1,
             host_models: Vec::new(),
             hosts: Vec::new(),
             gpu_hosts: 0,
@@ -57,6 +58,11 @@ impl FabricBuilder {
     /// Sets the time from a packet's arrival at an idle switch to its departure.
     pub fn set_switch_latency(&mut self, latency: SimTime) {
         self.fabric.switch_latency = latency;
+    }
+
+    /// Sets how many cables of the fabric are one physical cable.
+    pub(crate) fn set_breakout(&mut self, breakout: u32) {
+        self.fabric.breakout = breakout.max(1);
     }
 
     /// Registers a host model and returns its row.

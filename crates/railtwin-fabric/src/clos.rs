@@ -2,7 +2,7 @@
 use railtwin_units::{Rate, SimTime};
 
 use crate::builder::FabricBuilder;
-use crate::error::{ChipNeeds, FabricError};
+use crate::error::FabricError;
 use crate::frontend::{Network, service_model};
 use crate::graph::HostId;
 use crate::graph::{CableClass, DeviceId, Fabric, NONE, PortRole, SwitchPlace};
@@ -29,6 +29,17 @@ pub const LARGEST_CHIP: Rate = Rate::from_gbps(102_400);
 /// The largest modular switch that there is, held to by spines and cores of which nothing is said: 460.8 Tbps (576 ports
 /// of 800 Gbps, Arista 7816R4, 2024).
 pub const LARGEST_CHASSIS: Rate = Rate::from_gbps(460_800);
+
+/// Which switches of one tier have cables to each other, and how many parallel ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peers {
+    /// None.
+    None,
+    /// Every two leaves.
+    Leaves(u32),
+    /// Every two spines of one group and index in different pods.
+    Spines(u32),
+}
 
 /// What the switches of a fabric can carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,6 +113,10 @@ pub struct ClosSpec {
     /// Storage hosts and gateways that stand in the fabric, each behind one NIC like those of hosts: as many as a host has
     /// NICs take the place of one active host, the last ones first.
     pub services: u32,
+    /// Cables between switches of one tier.
+    pub peers: Peers,
+    /// Cables of the model that are one physical cable: 2 where a port of a switch is split in two; only counted.
+    pub breakout: u32,
 }
 
 impl ClosSpec {
@@ -131,23 +146,25 @@ impl ClosSpec {
             spine_core_delay: SPINE_CORE_DELAY,
             switch_latency: SWITCH_LATENCY,
             services: 0,
+            peers: Peers::None,
+            breakout: 1,
         }
     }
 
-    fn leaf_sets(&self) -> u32 {
+    pub(crate) fn leaf_sets(&self) -> u32 {
         self.host.nics / self.rails_per_leaf
     }
 
-    fn leaves_per_segment(&self) -> u32 {
+    pub(crate) fn leaves_per_segment(&self) -> u32 {
         self.leaf_sets() * self.tors
     }
 
     /// Ports of one host that end on one leaf.
-    fn ports_per_host(&self) -> u32 {
+    pub(crate) fn ports_per_host(&self) -> u32 {
         self.rails_per_leaf * (self.host.nic.ports / self.tors)
     }
 
-    fn group_count(&self) -> u32 {
+    pub(crate) fn group_count(&self) -> u32 {
         match self.groups {
             SpineGroups::Single => 1,
             SpineGroups::PerTor => self.tors,
@@ -155,7 +172,7 @@ impl ClosSpec {
         }
     }
 
-    fn group_of_leaf(&self, leaf_in_segment: u32) -> u32 {
+    pub(crate) fn group_of_leaf(&self, leaf_in_segment: u32) -> u32 {
         match self.groups {
             SpineGroups::Single => 0,
             SpineGroups::PerTor => leaf_in_segment % self.tors,
@@ -163,123 +180,24 @@ impl ClosSpec {
         }
     }
 
-    fn plane_of_group(&self, group: u32) -> u32 {
+    pub(crate) fn plane_of_group(&self, group: u32) -> u32 {
         if self.group_count() == 1 { NONE } else { group }
     }
 
-    fn leaf_down(&self) -> u32 {
+    pub(crate) fn leaf_down(&self) -> u32 {
         (self.hosts + self.spare_hosts) * self.ports_per_host()
     }
 
-    fn leaf_up(&self) -> u32 {
+    pub(crate) fn leaf_up(&self) -> u32 {
         self.spines * self.parallel
     }
 
-    fn spine_down(&self) -> u32 {
+    pub(crate) fn spine_down(&self) -> u32 {
         self.segments * self.leaves_per_segment() / self.group_count() * self.parallel
     }
 
-    fn core_down(&self) -> u32 {
+    pub(crate) fn core_down(&self) -> u32 {
         self.pods * self.spines * self.spine_up / self.cores.max(1)
-    }
-
-    /// Checks that counts are positive, divide, and fit the chips.
-    ///
-    /// # Errors
-    /// [`FabricError`] naming the field, its value and what would be accepted.
-    pub fn check(&self) -> Result<(), FabricError> {
-        self.host.check()?;
-        self.check_bounds()?;
-        for (field, value) in
-            [("pods", self.pods), ("segments", self.segments), ("hosts", self.hosts), ("tors", self.tors)]
-        {
-            if value == 0 {
-                return Err(FabricError::range(field, value, "write a whole number from 1 up"));
-            }
-        }
-        let divides = |part: u32, whole: u32| part > 0 && whole.is_multiple_of(part);
-        if !divides(self.rails_per_leaf, self.host.nics) {
-            let accepted = format!("write a divisor of the host's {} NICs", self.host.nics);
-            return Err(FabricError::range("rails_per_leaf", self.rails_per_leaf, accepted));
-        }
-        if !divides(self.tors, self.host.nic.ports) {
-            let accepted = format!("write a divisor of the NIC's {} ports", self.host.nic.ports);
-            return Err(FabricError::range("tors", self.tors, accepted));
-        }
-        if self.spines == 0 && (self.pods > 1 || self.segments > 1) {
-            let accepted = "more than one segment needs spines: write a whole number from 1 up";
-            return Err(FabricError::range("spines", self.spines, accepted));
-        }
-        if self.pods > 1 {
-            let ports = u64::from(self.spines) * u64::from(self.spine_up);
-            if self.spine_up == 0 || self.cores == 0 || !ports.is_multiple_of(u64::from(self.cores)) {
-                let accepted =
-                    format!("several pods need cores: write a divisor of the {ports} uplinks of a group");
-                return Err(FabricError::range("cores", self.cores, accepted));
-            }
-        }
-        let places = u64::from(self.pods) * u64::from(self.segments) * u64::from(self.hosts);
-        if u64::from(self.services.div_ceil(self.host.nics)) >= places {
-            let most = (places - 1).saturating_mul(self.host.nics.into());
-            let accepted = format!("{places} hosts leave places for {most} at most and one host with GPUs");
-            return Err(FabricError::range("storage.hosts", self.services, accepted));
-        }
-        self.check_chips()?;
-        self.check_size()
-    }
-
-    fn check_chips(&self) -> Result<(), FabricError> {
-        if self.chip == Chip::Unchecked {
-            return Ok(());
-        }
-        let access = self.host.nic.port_capacity;
-        let mut switches = vec![(
-            "leaf",
-            (self.leaf_down(), access),
-            (self.leaf_up(), self.uplink),
-            "lower hosts or spare_hosts of a segment, or spines, or give the chip more capacity",
-        )];
-        if self.spines > 0 {
-            let up = (self.spine_up, self.core_link);
-            let remedy = "lower segments, or spine_up, or give the chip more capacity";
-            switches.push(("spine", (self.spine_down(), self.uplink), up, remedy));
-        }
-        if self.pods > 1 {
-            let remedy = "lower pods, or raise cores, or give the chip more capacity";
-            switches.push(("core", (self.core_down(), self.core_link), (0, self.core_link), remedy));
-        }
-        for (role, down, up, remedy) in switches {
-            let needed = down.1 * u64::from(down.0);
-            let needed = Rate::from_bits_per_s(needed.bits_per_s() + (up.1 * u64::from(up.0)).bits_per_s());
-            let largest = if role == "leaf" { LARGEST_CHIP } else { LARGEST_CHASSIS };
-            let (limit, said) = match self.chip {
-                Chip::Of(chip) => (chip, true),
-                Chip::Largest | Chip::Unchecked => (largest, false),
-            };
-            if needed > limit {
-                let unsaid = "lower the hosts, or the uplinks, or write what the switch has as chip";
-                let remedy = if said { remedy } else { unsaid };
-                let needs = ChipNeeds { role, down, up, needed, limit, said, remedy };
-                return Err(FabricError::ChipTooSmall(Box::new(needs)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a fabric whose ports would not fit dense ids or the memory of a normal machine.
-    fn check_size(&self) -> Result<(), FabricError> {
-        let hosts =
-            u64::from(self.pods) * u64::from(self.segments) * u64::from(self.hosts + self.spare_hosts);
-        let per_host =
-            2 * u64::from(self.host.gpus) + u64::from(self.host.nics * (2 + 2 * self.host.nic.ports));
-        let leaves = u64::from(self.pods) * u64::from(self.segments) * u64::from(self.leaves_per_segment());
-        let spines = u64::from(self.pods) * u64::from(self.group_count()) * u64::from(self.spines);
-        let uplinks = leaves.saturating_mul(u64::from(self.spines) * u64::from(self.parallel));
-        let of_switches = uplinks.saturating_add(spines.saturating_mul(u64::from(self.spine_up)));
-        match hosts.saturating_mul(per_host).saturating_add(of_switches.saturating_mul(2)) {
-            0..=1_000_000_000 => Ok(()),
-            _ => Err(FabricError::TooLarge { what: "ports" }),
-        }
     }
 
     /// Builds the graph.
@@ -290,6 +208,7 @@ impl ClosSpec {
         self.check()?;
         let mut builder = FabricBuilder::new(&self.name);
         builder.set_switch_latency(self.switch_latency);
+        builder.set_breakout(self.breakout);
         let model = builder.add_host_model(self.host.clone());
         let mut hosts = Vec::new();
         let mut given = Vec::new();
@@ -332,12 +251,17 @@ impl ClosSpec {
         self.cable_access(builder, places, &leaves, access);
         self.cable_spines(builder, &leaves, &spines, leaf_spine);
         self.cable_cores(builder, &spines, &cores, spine_core);
+        self.cable_peers(builder, &leaves, &spines);
     }
 
     fn add_leaves(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut leaves = Vec::new();
         let access = self.host.nic.port_capacity;
-        let runs = [(self.leaf_down(), access, PortRole::Down), (self.leaf_up(), self.uplink, PortRole::Up)];
+        let runs = [
+            (self.leaf_down(), access, PortRole::Down),
+            (self.leaf_up(), self.uplink, PortRole::Up),
+            (self.leaf_peers(), self.uplink, PortRole::Peer),
+        ];
         for pod in 0..self.pods {
             for segment in 0..self.segments {
                 for index in 0..self.leaves_per_segment() {
@@ -359,7 +283,8 @@ impl ClosSpec {
     fn add_spines(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut spines = Vec::new();
         let down = (self.spine_down(), self.uplink, PortRole::Down);
-        let runs = [down, (self.spine_up, self.core_link, PortRole::Up)];
+        let up = (self.spine_up, self.core_link, PortRole::Up);
+        let runs = [down, up, (self.spine_peers(), self.core_link, PortRole::Peer)];
         for pod in 0..self.pods {
             for group in 0..self.group_count() {
                 for index in 0..self.spines {
@@ -372,7 +297,7 @@ impl ClosSpec {
         spines
     }
 
-    /// Cores in order of group, index; none for a single pod.
+    /// Cores in order of group, index; none for a single pod and where there are none.
     fn add_cores(&self, builder: &mut FabricBuilder, tier: u8) -> Vec<DeviceId> {
         let mut cores = Vec::new();
         if self.pods > 1 {

@@ -44,7 +44,10 @@ pub struct DesignReport {
     pub segments: u32,
     /// Planes of tier 2; 1 when it is not split.
     pub planes: u32,
-    /// Active hosts.
+    /// Scale-up domains of active hosts, where such a domain is made of several hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domains_active: Option<u32>,
+    /// Active hosts: all trays of scale-up domains.
     pub hosts_active: u32,
     /// Backup hosts.
     pub hosts_spare: u32,
@@ -68,6 +71,9 @@ pub struct DesignReport {
     pub spines_per_plane: u32,
     /// The tiers, leaf first.
     pub tiers: Vec<TierReport>,
+    /// Cables of this report that are one physical cable: 2 where ports of switches are split in two.
+    #[serde(skip_serializing_if = "is_one")]
+    pub breakout: u32,
     /// Cables from active hosts to leaves.
     pub cables_access: u32,
     /// Cables from backup hosts to leaves.
@@ -76,6 +82,9 @@ pub struct DesignReport {
     pub cables_leaf_spine: u32,
     /// Cables from spine to core.
     pub cables_spine_core: u32,
+    /// Cables between switches of one tier, or between NICs.
+    #[serde(skip_serializing_if = "is_none")]
+    pub cables_peer: u32,
     /// Cables from all hosts to leaves of the frontend.
     #[serde(skip_serializing_if = "is_none")]
     pub cables_frontend_access: u32,
@@ -116,6 +125,12 @@ impl DesignReport {
         let gpus = |keep: &dyn Fn(&crate::graph::Host) -> bool| -> u32 {
             hosts.iter().filter(|h| keep(h)).map(|h| fabric.host_models()[h.model as usize].gpus).sum()
         };
+        let trays = |spare: bool| -> u32 {
+            let of = hosts.iter().filter(|h| h.spare == spare);
+            of.map(|h| fabric.host_models()[h.model as usize].trays).sum()
+        };
+        let has_trays = fabric.host_models().iter().any(|model| model.trays > 1);
+        let services = (fabric.all_hosts().len() - hosts.len()) as u32;
         let first = hosts.first().map_or((NONE, NONE), |h| (h.pod, h.segment));
         let in_first = |h: &crate::graph::Host| (h.pod, h.segment) == first;
         let leaves: Vec<_> = fabric.switches().iter().filter(|(_, p)| p.tier == 1).collect();
@@ -129,8 +144,9 @@ impl DesignReport {
             pods: hosts.iter().map(|h| h.pod).collect::<BTreeSet<_>>().len() as u32,
             segments: hosts.iter().map(|h| (h.pod, h.segment)).collect::<BTreeSet<_>>().len() as u32,
             planes: planes.len().max(1) as u32,
-            hosts_active: hosts.iter().filter(|h| !h.spare).count() as u32,
-            hosts_spare: hosts.iter().filter(|h| h.spare).count() as u32,
+            domains_active: has_trays.then(|| hosts.iter().filter(|h| !h.spare).count() as u32),
+            hosts_active: trays(false),
+            hosts_spare: trays(true),
             gpus_active: gpus(&|h| !h.spare),
             gpus_spare: gpus(&|h| h.spare),
             gpus_per_segment: gpus(&|h| !h.spare && in_first(h)),
@@ -144,10 +160,12 @@ impl DesignReport {
                 .filter(|(_, p)| p.pod == first.0 && Some(&p.plane) == planes.first())
                 .count() as u32,
             tiers: (1..=6).filter_map(|tier| tier_report(fabric, tier)).collect(),
+            breakout: fabric.breakout(),
             cables_access: access.0,
             cables_access_spare: access.1,
             cables_leaf_spine: class(CableClass::LeafSpine),
             cables_spine_core: class(CableClass::SpineCore),
+            cables_peer: class(CableClass::Peer),
             cables_frontend_access: class(CableClass::FrontendAccess),
             cables_frontend_leaf_spine: class(CableClass::FrontendLeafSpine),
             cables_frontend_spine_core: class(CableClass::FrontendSpineCore),
@@ -162,7 +180,7 @@ impl DesignReport {
             path_choices: path_choices(fabric),
             leaf_single_points_of_failure: single_points_of_failure(fabric, 1).len() as u32,
             bgp_speakers: fabric.switches().len() as u32,
-            bgp_speakers_with_hosts: (fabric.switches().len() + fabric.all_hosts().len()) as u32,
+            bgp_speakers_with_hosts: fabric.switches().len() as u32 + trays(false) + trays(true) + services,
         }
     }
 }
@@ -170,6 +188,11 @@ impl DesignReport {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 fn is_none(count: &u32) -> bool {
     *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// Access cables of active hosts, storage hosts among them, and of backup hosts.
@@ -222,9 +245,13 @@ fn tier_report(fabric: &Fabric, tier: u8) -> Option<TierReport> {
     let (mut down, mut spare, mut up, mut used) = ((0, Rate::ZERO), 0, (0, Rate::ZERO), 0);
     for port in fabric.ports(*device) {
         used += fabric.port_capacity(port).bits_per_s();
-        if fabric.port_role(port) == PortRole::Up {
-            up = (up.0 + 1, fabric.port_capacity(port));
-            continue;
+        match fabric.port_role(port) {
+            PortRole::Up => {
+                up = (up.0 + 1, fabric.port_capacity(port));
+                continue;
+            }
+            PortRole::Peer => continue,
+            _ => {}
         }
         let link = fabric.cable_at(port).map(|cable| fabric.link_from(cable, port));
         let host = link.and_then(|link| fabric.host_of(fabric.target(link)));
@@ -276,7 +303,10 @@ fn path_choices(fabric: &Fabric) -> u32 {
 }
 
 fn up_neighbors(fabric: &Fabric, leaf: DeviceId) -> impl Iterator<Item = DeviceId> + '_ {
-    let above = |&(_, device): &(crate::LinkId, DeviceId)| fabric.place(device).map(|_| device);
+    let is_up = |link: crate::LinkId| fabric.cable_class(link.cable()) != CableClass::Peer;
+    let above = move |&(link, device): &(crate::LinkId, DeviceId)| {
+        fabric.place(device).filter(|_| is_up(link)).map(|_| device)
+    };
     fabric.neighbors(leaf).iter().filter_map(above)
 }
 
@@ -372,7 +402,10 @@ mod tests {
         assert!(LeafSpine { leaves: 1_152, ..many }.build().is_ok());
         let racks = AiZone { hosts: 40, ..AiZone::default() }.build().unwrap_err().to_string();
         assert!(racks.contains("135.2 Tbps in all"), "{racks}");
-        let tree = FatTree { k: 256, capacity: Rate::from_gbps(800) }.build().unwrap_err().to_string();
+        let tree = FatTree { k: 256, capacity: Rate::from_gbps(800), ..FatTree::default() }
+            .build()
+            .unwrap_err()
+            .to_string();
         assert!(tree.contains("needs 204.8 Tbps, but the largest chip"), "{tree}");
     }
 }

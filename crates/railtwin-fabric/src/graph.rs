@@ -83,6 +83,8 @@ pub enum PortRole {
     Down,
     /// From a switch away from the hosts.
     Up,
+    /// From a switch to one of its own tier.
+    Peer,
 }
 
 impl PortRole {
@@ -102,6 +104,8 @@ pub enum CableClass {
     Pcie,
     /// NIC to leaf.
     Access,
+    /// Switch to switch of one tier, or NIC to NIC.
+    Peer,
     /// Leaf to spine.
     LeafSpine,
     /// Spine to core.
@@ -122,6 +126,7 @@ impl CableClass {
             Self::NvLink => "nvlink",
             Self::Pcie => "pcie",
             Self::Access => "access",
+            Self::Peer => "peer",
             Self::LeafSpine => "leaf-spine",
             Self::SpineCore => "spine-core",
             Self::FrontendAccess => "frontend-access",
@@ -170,6 +175,7 @@ pub struct Host {
 pub struct Fabric {
     pub(crate) name: String,
     pub(crate) switch_latency: SimTime,
+    pub(crate) breakout: u32,
     pub(crate) host_models: Vec<HostModel>,
     /// Hosts with GPUs, then storage hosts, then gateways.
     pub(crate) hosts: Vec<Host>,
@@ -205,6 +211,12 @@ impl Fabric {
     #[inline]
     pub fn switch_latency(&self) -> SimTime {
         self.switch_latency
+    }
+
+    /// How many cables of the fabric are one physical cable: 2 where ports of switches are split in two.
+    #[inline]
+    pub fn breakout(&self) -> u32 {
+        self.breakout
     }
 
     /// All hosts with GPUs in order of their ids, which are the first.

@@ -15,11 +15,13 @@ pub struct NicModel {
     pub port_capacity: Rate,
 }
 
-/// A host model. No count is fixed: any number of GPUs, NICs and ports.
+/// A host model: a scale-up domain of one host or of several trays. No count is fixed: any number of GPUs, NICs and ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostModel {
     /// Name, such as `hgx-h800`.
     pub name: String,
+    /// Physical hosts of the scale-up domain, such as the 18 compute trays of a rack of 72 GPUs; 1 for a host by itself.
+    pub trays: u32,
     /// GPUs.
     pub gpus: u32,
     /// Backend NICs; NIC `r` serves rail `r`.
@@ -47,103 +49,7 @@ pub struct HostModel {
     pub gpu_memory: Option<Bytes>,
 }
 
-/// What vendors call 80 GB and 40 GB: stacks of HBM of 16 and 8 GiB, five in use (NVIDIA's data sheets of A100 and
-/// H100). An H800 has the memory of an H100.
-const GPU_80_GB: Bytes = Bytes(80 << 30);
-const GPU_40_GB: Bytes = Bytes(40 << 30);
-
 impl HostModel {
-    /// The host of HPN section 9: 8 × H800, 400 GB/s bidirectional NVLink, 8 + 1 NICs of 2 × 200 Gbps.
-    /// PCIe is Gen5 x16 (HPN section 3): 32 GT/s × 16 × 128b/130b = 504 Gbps.
-    pub fn hgx_h800() -> Self {
-        let nic = NicModel { ports: 2, port_capacity: Rate::from_gbps(200) };
-        Self {
-            name: "hgx-h800".to_owned(),
-            gpus: 8,
-            nics: 8,
-            nic,
-            nvlink: Some(Rate::from_gbps(1600)),
-            nvlink_delay: SimTime::from_ns(200),
-            pcie: Rate::from_gbps(504),
-            pcie_delay: SimTime::from_ns(300),
-            pcie_switches: 0,
-            frontend_nics: 1,
-            frontend: nic,
-            gpu_flops: Some(989_500_000_000_000),
-            gpu_memory: Some(GPU_80_GB),
-        }
-    }
-
-    /// As [`HostModel::hgx_h800`] with the full 900 GB/s bidirectional NVLink of an H100.
-    pub fn hgx_h100() -> Self {
-        Self { name: "hgx-h100".to_owned(), nvlink: Some(Rate::from_gbps(3600)), ..Self::hgx_h800() }
-    }
-
-    /// 8 × A100 of 80 GB, 600 GB/s bidirectional NVLink, 8 NICs of one 200 Gbps port, PCIe Gen4 x16 = 252 Gbps.
-    pub fn hgx_a100() -> Self {
-        Self {
-            name: "hgx-a100".to_owned(),
-            nic: NicModel { ports: 1, port_capacity: Rate::from_gbps(200) },
-            nvlink: Some(Rate::from_gbps(2400)),
-            pcie: Rate::from_gbps(252),
-            gpu_flops: Some(312_000_000_000_000),
-            ..Self::hgx_h800()
-        }
-    }
-
-    /// Meta's Grand Teton (Meta RoCE section 3.1): 8 × H100 on one NVSwitch, 8 NICs of one 400 Gbps
-    /// port, PCIe Gen5 x16.
-    pub fn grand_teton() -> Self {
-        Self {
-            name: "grand-teton".to_owned(),
-            nic: NicModel { ports: 1, port_capacity: Rate::from_gbps(400) },
-            ..Self::hgx_h100()
-        }
-    }
-
-    /// Meta's ZionEX (Meta RoCE section 3.1): 8 × A100, 8 NICs of one 200 Gbps port, PCIe Gen4 x16. Its GPUs are those of
-    /// 40 GB: 320 GB of HBM in a host (Mudigere et al. 2022).
-    pub fn zion_ex() -> Self {
-        Self { name: "zion-ex".to_owned(), gpu_memory: Some(GPU_40_GB), ..Self::hgx_a100() }
-    }
-
-    /// One GPU behind one NIC port: the host of textbook fabrics.
-    pub fn plain(port_capacity: Rate) -> Self {
-        let nic = NicModel { ports: 1, port_capacity };
-        Self {
-            name: "plain".to_owned(),
-            gpus: 1,
-            nics: 1,
-            nic,
-            nvlink: None,
-            nvlink_delay: SimTime::ZERO,
-            pcie: Rate::from_gbps(504).max(port_capacity),
-            pcie_delay: SimTime::ZERO,
-            pcie_switches: 0,
-            frontend_nics: 0,
-            frontend: nic,
-            gpu_flops: None,
-            gpu_memory: None,
-        }
-    }
-
-    /// Names that [`HostModel::named`] knows.
-    pub const NAMES: [&'static str; 6] =
-        ["hgx-h800", "hgx-h100", "hgx-a100", "grand-teton", "zion-ex", "plain"];
-
-    /// A model by name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "hgx-h800" => Some(Self::hgx_h800()),
-            "hgx-h100" => Some(Self::hgx_h100()),
-            "hgx-a100" => Some(Self::hgx_a100()),
-            "grand-teton" => Some(Self::grand_teton()),
-            "zion-ex" => Some(Self::zion_ex()),
-            "plain" => Some(Self::plain(Rate::from_gbps(400))),
-            _ => None,
-        }
-    }
-
     /// Whether GPUs of the host share a scale-up domain.
     pub fn has_nvswitch(&self) -> bool {
         self.nvlink.is_some()
@@ -191,6 +97,11 @@ impl HostModel {
         positive("host.gpus", self.gpus)?;
         positive("host.nics", self.nics)?;
         positive("host.nic_ports", self.nic.ports)?;
+        if self.trays == 0 || !self.gpus.is_multiple_of(self.trays) {
+            let accepted =
+                format!("trays share the {} GPUs of a scale-up domain: write a divisor", self.gpus);
+            return Err(FabricError::range("host.trays", self.trays, accepted));
+        }
         if self.pcie_switches > self.gpus {
             let accepted =
                 format!("a PCIe switch joins GPUs: write at most as many as the {} GPUs", self.gpus);
@@ -226,18 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn models_go_by_their_names() {
-        for name in HostModel::NAMES {
-            assert_eq!(HostModel::named(name).map(|model| model.name).as_deref(), Some(name));
-        }
-    }
-
-    #[test]
     fn impossible_hosts_are_refused() {
         let none = HostModel { gpus: 0, ..HostModel::hgx_h800() };
         assert!(none.check().unwrap_err().to_string().contains("host.gpus = 0"));
         let shared = HostModel { nvlink: None, nics: 4, ..HostModel::hgx_h800() };
         assert!(shared.check().is_err());
+        let trays = HostModel { trays: 3, ..HostModel::hgx_h800() };
+        assert!(trays.check().unwrap_err().to_string().contains("host.trays = 3"));
         assert!(HostModel { pcie_switches: 4, ..shared.clone() }.check().is_ok());
         assert!(HostModel { pcie_switches: 9, ..shared }.check().is_err());
     }

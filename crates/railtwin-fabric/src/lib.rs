@@ -7,6 +7,7 @@
 //! * [`graph`]: the columns and their accessors.
 //! * [`builder`]: the only way to make a [`Fabric`].
 //! * [`host`]: host models; [`host_spec`]: what is changed in one.
+//! * [`links`]: links inside hosts by name; [`delays`]: delays of cables that every preset takes.
 //! * [`inside`]: the links that data takes inside a host.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: known designs, one file each.
 //! * [`frontend`]: the frontend network, and storage hosts on it or on the backend.
@@ -24,14 +25,18 @@ pub mod builder;
 pub mod cable_list;
 pub mod clos;
 pub mod connectivity;
+pub mod delays;
 pub mod design;
 pub mod error;
 pub mod frontend;
 pub mod graph;
 pub mod host;
+mod host_models;
 pub mod host_spec;
 pub mod inside;
+pub mod links;
 pub mod name;
+mod peers;
 pub mod preset;
 pub mod reach;
 mod weight;

@@ -112,6 +112,7 @@ impl Fabric {
             }
             (None, "uplink") => (self.switch_named(device)?, PortRole::Up),
             (None, "downlink") => (self.switch_named(device)?, PortRole::Down),
+            (None, "peer") => (self.switch_named(device)?, PortRole::Peer),
             _ => return None,
         };
         let port = self.ports(device).filter(|&p| self.port_role(p) == role).nth(index)?;
@@ -139,6 +140,7 @@ impl Fabric {
         let kind = match role {
             PortRole::Up => "uplink",
             PortRole::Down => "downlink",
+            PortRole::Peer => "peer",
             _ => "port",
         };
         format!("{}:{kind}-{}", self.device_name(device), index.unwrap_or_default())

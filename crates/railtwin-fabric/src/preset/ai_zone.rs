@@ -3,6 +3,7 @@ use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
 use crate::clos::ClosSpec;
+use crate::delays::Delays;
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
@@ -34,6 +35,8 @@ railtwin_units::section! {
         pub uplink: Option<Rate> = None,
         /// Capacity of a switch chip; default the largest that there are, as spines are modular.
         pub chip: Option<Rate> = None,
+        /// Delays of cables and switches.
+        pub delays: Delays [flat] = Delays::default(),
         /// What a host is; default grand-teton.
         pub host: HostSpec = HostSpec::default(),
     }
@@ -47,7 +50,7 @@ impl Layout for AiZone {
             return Err(FabricError::range("spine_up", self.spine_up, accepted));
         }
         let uplink = self.uplink.unwrap_or(host.nic.port_capacity);
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             pods: self.pods,
             segments: self.segments,
             hosts: self.hosts,
@@ -58,7 +61,7 @@ impl Layout for AiZone {
             core_link: uplink,
             chip: self.chip.into(),
             ..ClosSpec::of("ai-zone", host)
-        })
+        }))
     }
 
     fn host(&self) -> Option<&HostSpec> {

@@ -3,6 +3,7 @@ use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
 use crate::clos::{Chip, ClosSpec};
+use crate::delays::Delays;
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
@@ -29,6 +30,8 @@ railtwin_units::section! {
         pub uplink: Rate = Rate::from_gbps(400),
         /// Capacity of a switch chip.
         pub chip: Rate = Rate::from_gbps(51_200),
+        /// Delays of cables and switches.
+        pub delays: Delays [flat] = Delays::default(),
         /// What a host is; default hgx-h800.
         pub host: HostSpec = HostSpec::default(),
     }
@@ -41,7 +44,7 @@ impl Layout for DcnPlus {
         let tors = host.nic.ports.min(2);
         let ports = self.segments.checked_mul(tors).and_then(|leaves| leaves.checked_mul(self.parallel));
         let spine_up = ports.ok_or(FabricError::TooLarge { what: "ports" })?;
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             pods: self.pods,
             segments: self.segments,
             hosts: self.hosts,
@@ -54,7 +57,7 @@ impl Layout for DcnPlus {
             core_link: self.uplink,
             chip: Chip::Of(self.chip),
             ..ClosSpec::of("dcn-plus", host)
-        })
+        }))
     }
 
     fn host(&self) -> Option<&HostSpec> {

@@ -3,6 +3,7 @@ use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
 use crate::clos::{Chip, ClosSpec, LARGEST_CHIP, LEAF_SPINE_DELAY};
+use crate::delays::Delays;
 use crate::error::FabricError;
 use crate::host::{HostModel, NicModel};
 use crate::preset::Layout;
@@ -15,6 +16,8 @@ railtwin_units::section! {
         pub k: u32 [whole(2..=256)] = 8,
         /// Capacity of every cable.
         pub capacity: Rate = Rate::from_gbps(400),
+        /// Delays of cables and switches.
+        pub delays: Delays [flat] = Delays::default(),
     }
 }
 
@@ -37,7 +40,7 @@ impl Layout for FatTree {
         let half = self.k / 2;
         let mut host = HostModel::plain(self.capacity);
         host.nic = NicModel { ports: 1, port_capacity: self.capacity };
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             pods: self.k,
             segments: half,
             hosts: half,
@@ -49,6 +52,6 @@ impl Layout for FatTree {
             chip: Chip::Of(LARGEST_CHIP),
             spine_core_delay: LEAF_SPINE_DELAY,
             ..ClosSpec::of("fat-tree", host)
-        })
+        }))
     }
 }

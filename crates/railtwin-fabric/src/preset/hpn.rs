@@ -3,6 +3,7 @@ use railtwin_units::Rate;
 use railtwin_units::keys::whole;
 
 use crate::clos::{Chip, ClosSpec, SpineGroups};
+use crate::delays::Delays;
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
@@ -48,6 +49,8 @@ railtwin_units::section! {
         pub uplink: Rate = Rate::from_gbps(400),
         /// Capacity of a switch chip.
         pub chip: Rate = Rate::from_gbps(51_200),
+        /// Delays of cables and switches.
+        pub delays: Delays [flat] = Delays::default(),
         /// What a host is; default hgx-h800.
         pub host: HostSpec = HostSpec::default(),
     }
@@ -72,7 +75,7 @@ impl Layout for Hpn {
         let ports = (self.chip.bits_per_s() / self.uplink.bits_per_s().max(1)) as u32;
         let segments = ports.saturating_sub(self.spine_up) / under_one_spine.max(1);
         let share = if self.dual_tor { 1 } else { host.nic.ports.max(1) };
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             pods: self.pods,
             segments: self.segments.unwrap_or(segments),
             hosts: self.hosts.unwrap_or(128 / share),
@@ -87,7 +90,7 @@ impl Layout for Hpn {
             core_link: self.uplink,
             chip: Chip::Of(self.chip),
             ..ClosSpec::of("hpn", host)
-        })
+        }))
     }
 
     fn host(&self) -> Option<&HostSpec> {

@@ -3,6 +3,7 @@ use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
 
 use crate::clos::{ClosSpec, LEAF_SPINE_DELAY, SWITCH_LATENCY};
+use crate::delays::CableDelays;
 use crate::error::FabricError;
 use crate::host::{HostModel, MOST_NICS};
 use crate::host_spec::HostSpec;
@@ -31,6 +32,8 @@ railtwin_units::section! {
         pub delay: SimTime = LEAF_SPINE_DELAY,
         /// Time from a packet's arrival at an idle switch to its departure.
         pub switch_latency: SimTime = SWITCH_LATENCY,
+        /// Delays of cables, by class.
+        pub delays: CableDelays [flat] = CableDelays::default(),
         /// What a host is; default hgx-h800.
         pub host: HostSpec = HostSpec::default(),
     }
@@ -51,7 +54,7 @@ impl Layout for LeafSpine {
             let accepted = format!("the ports of a host go to {set} leaves: write a multiple of {set}");
             return Err(FabricError::range("leaves", self.leaves, accepted));
         }
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             segments: self.leaves / set,
             hosts: self.hosts_per_leaf,
             rails_per_leaf: rails,
@@ -66,7 +69,7 @@ impl Layout for LeafSpine {
             spine_core_delay: self.delay,
             switch_latency: self.switch_latency,
             ..ClosSpec::of("leaf-spine", host)
-        })
+        }))
     }
 
     fn host(&self) -> Option<&HostSpec> {

@@ -2,11 +2,14 @@
 //! scenario with its `preset`.
 mod ai_zone;
 mod cables;
+mod counts;
 mod dcn_plus;
 mod fat_tree;
 mod hpn;
 mod leaf_spine;
+mod rail_optimised;
 mod rlft;
+mod superpod;
 
 use railtwin_units::Rate;
 
@@ -16,7 +19,9 @@ pub use self::dcn_plus::DcnPlus;
 pub use self::fat_tree::FatTree;
 pub use self::hpn::{Hpn, Tier2};
 pub use self::leaf_spine::LeafSpine;
+pub use self::rail_optimised::RailOptimised;
 pub use self::rlft::Rlft;
+pub use self::superpod::{Generation, SuperPod};
 use crate::clos::ClosSpec;
 use crate::error::FabricError;
 use crate::graph::Fabric;
@@ -64,6 +69,10 @@ railtwin_units::variants! {
         FatTree(FatTree) = "fat-tree",
         /// Real-life fat-tree.
         Rlft(Rlft) = "rlft",
+        /// NVIDIA's DGX SuperPOD.
+        SuperPod(SuperPod) = "superpod",
+        /// Rail-optimised, of any size.
+        RailOptimised(RailOptimised) = "rail-optimised",
         /// A cable list.
         Cables(Cables) = "cables",
     }
@@ -100,4 +109,4 @@ macro_rules! layouts {
     };
 }
 
-layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft, Cables);
+layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft, SuperPod, RailOptimised, Cables);

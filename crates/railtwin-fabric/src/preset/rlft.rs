@@ -3,6 +3,7 @@ use railtwin_units::keys::whole;
 use railtwin_units::{Rate, SimTime};
 
 use crate::clos::{Chip, ClosSpec, LARGEST_CHIP};
+use crate::delays::CableDelays;
 use crate::error::FabricError;
 use crate::host::HostModel;
 use crate::host_spec::HostSpec;
@@ -23,6 +24,8 @@ railtwin_units::section! {
         pub delay: SimTime = SimTime::from_ns(250),
         /// Time from a packet's arrival at an idle switch to its departure.
         pub switch_latency: SimTime = SimTime::ZERO,
+        /// Delays of cables, by class.
+        pub delays: CableDelays [flat] = CableDelays::default(),
         /// What a host is; default plain, with as much capacity.
         pub host: HostSpec = HostSpec::default(),
     }
@@ -36,7 +39,7 @@ impl Layout for Rlft {
         let half = self.ports / 2;
         let host = self.host.over(HostModel::plain(self.capacity))?;
         let three = self.stages == 3;
-        Ok(ClosSpec {
+        Ok(self.delays.over(ClosSpec {
             pods: if three { self.ports } else { 1 },
             segments: if three { half } else { self.ports },
             hosts: half,
@@ -51,7 +54,7 @@ impl Layout for Rlft {
             spine_core_delay: self.delay,
             switch_latency: self.switch_latency,
             ..ClosSpec::of("rlft", host)
-        })
+        }))
     }
 
     fn host(&self) -> Option<&HostSpec> {
