@@ -1,1 +1,2 @@
 //! From an intent to the fabrics that meet it.
+pub mod facts;

@@ -104,7 +104,8 @@ impl BuildingCables {
             of_class.crossing += u64::from(crossing);
             of_class.crossing_gbps += if crossing { gbps } else { 0.0 };
         }
-        let mut buildings: Vec<Building> = fabric.devices().map(|device| Building::of(fabric, device)).collect();
+        let mut buildings: Vec<Building> =
+            fabric.devices().map(|device| Building::of(fabric, device)).collect();
         buildings.sort_unstable();
         buildings.dedup();
         let ports = fabric.host_models().first().map_or(1, |model| model.nic.ports.max(1));
@@ -119,15 +120,27 @@ impl BuildingCables {
 
     /// Prints cables by class, then the ways to count beside the printed share.
     pub fn text(&self) -> String {
-        let classes = self.classes.iter().map(|(name, of)| {
-            vec![(*name).to_owned(), of.cables.to_string(), of.crossing.to_string()]
-        });
+        let classes = self
+            .classes
+            .iter()
+            .map(|(name, of)| vec![(*name).to_owned(), of.cables.to_string(), of.crossing.to_string()]);
         let mut text = table(&["cables", "all", "between buildings"], &classes.collect::<Vec<_>>());
         let ways = self.counts.iter().map(|count| {
-            vec![count.counted.to_owned(), format!("{:.0}", count.links), format!("{:.0}", count.crossing), percent(count.share)]
+            vec![
+                count.counted.to_owned(),
+                format!("{:.0}", count.links),
+                format!("{:.0}", count.crossing),
+                percent(count.share),
+            ]
         });
-        text.push_str(&table(&["links counted", "all", "between buildings", "share"], &ways.collect::<Vec<_>>()));
-        text.push_str(&format!("HPN appendix D prints {}, without the links that it counts\n", percent(PRINTED_SHARE)));
+        text.push_str(&table(
+            &["links counted", "all", "between buildings", "share"],
+            &ways.collect::<Vec<_>>(),
+        ));
+        text.push_str(&format!(
+            "HPN appendix D prints {}, without the links that it counts\n",
+            percent(PRINTED_SHARE)
+        ));
         text
     }
 }

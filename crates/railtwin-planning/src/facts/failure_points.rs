@@ -50,7 +50,8 @@ impl FailurePoints {
     /// Prints one line for each tier and the verdict on G3.
     pub fn text(&self) -> String {
         let rows = self.tiers.iter().map(|tier| {
-            let counts = [tier.switches, tier.single_points, tier.nics_at_risk].map(|count| count.to_string());
+            let counts =
+                [tier.switches, tier.single_points, tier.nics_at_risk].map(|count| count.to_string());
             std::iter::once(tier.tier.to_owned()).chain(counts).collect()
         });
         let header = ["tier", "switches", "single points", "NICs at risk"];
@@ -90,7 +91,8 @@ mod tests {
     #[test]
     fn dual_tor_meets_goal_g3_and_single_tor_does_not() {
         let points = |dual_tor: bool| {
-            let spec = Hpn { segments: Some(2), hosts: Some(4), spare_hosts: Some(0), dual_tor, ..Hpn::default() };
+            let spec =
+                Hpn { segments: Some(2), hosts: Some(4), spare_hosts: Some(0), dual_tor, ..Hpn::default() };
             FailurePoints::of(&spec.build().unwrap())
         };
         let (dual, single) = (points(true), points(false));
@@ -98,7 +100,10 @@ mod tests {
         assert!(!single.survives_any_leaf);
         let leaf = &single.tiers[0];
         // Two segments of eight rails, each leaf with the NICs of four hosts.
-        assert_eq!((leaf.switches, leaf.single_points, leaf.nics_at_risk, leaf.first.len()), (16, 16, 64, NAMED));
+        assert_eq!(
+            (leaf.switches, leaf.single_points, leaf.nics_at_risk, leaf.first.len()),
+            (16, 16, 64, NAMED)
+        );
         assert_eq!(leaf.first[0], "leaf-0");
         assert!(single.text().ends_with("not met\n"));
     }

@@ -109,17 +109,18 @@ pub fn ladder(base: LadderBase) -> Vec<Rung> {
         ("15:1 oversubscription", Mechanisms::HPN, None, Some("15K")),
     ];
     let mut before = base.scale(clos);
-    let rung = |(mechanism, on, tier1, tier2): (&'static str, Mechanisms, Option<u32>, Option<&'static str>)| {
-        let scale = base.scale(on);
-        let rung = compared(mechanism, on, scale, before);
-        before = scale;
-        let is_printed = base == LadderBase::hpn(Rate::from_gbps(51_200));
-        Rung {
-            printed_tier1: tier1.filter(|_| is_printed),
-            printed_tier2: tier2.filter(|_| is_printed),
-            ..rung
-        }
-    };
+    let rung =
+        |(mechanism, on, tier1, tier2): (&'static str, Mechanisms, Option<u32>, Option<&'static str>)| {
+            let scale = base.scale(on);
+            let rung = compared(mechanism, on, scale, before);
+            before = scale;
+            let is_printed = base == LadderBase::hpn(Rate::from_gbps(51_200));
+            Rung {
+                printed_tier1: tier1.filter(|_| is_printed),
+                printed_tier2: tier2.filter(|_| is_printed),
+                ..rung
+            }
+        };
     steps.into_iter().map(rung).collect()
 }
 
@@ -197,7 +198,10 @@ mod tests {
         assert_eq!((scale.tier1, scale.tier2), (report.gpus_per_segment, report.gpus_per_pod));
         let even = Hpn { segments: Some(8), spine_up: 64, ..Hpn::default() };
         let even = DesignReport::of(&even.build().unwrap());
-        assert_eq!(HPN.scale(Mechanisms { spine_oversubscription: 1.0, ..Mechanisms::HPN }).tier2, even.gpus_per_pod);
+        assert_eq!(
+            HPN.scale(Mechanisms { spine_oversubscription: 1.0, ..Mechanisms::HPN }).tier2,
+            even.gpus_per_pod
+        );
     }
 
     #[test]
@@ -215,7 +219,10 @@ mod tests {
     fn each_mechanism_taken_away_costs_scale() {
         let rungs = without_each(HPN);
         assert_eq!(rungs[0].scale.tier2, 15_360);
-        assert!(rungs[1..].iter().all(|rung| rung.tier1_factor < 1.0 || rung.tier2_factor < 1.0), "{rungs:?}");
+        assert!(
+            rungs[1..].iter().all(|rung| rung.tier1_factor < 1.0 || rung.tier2_factor < 1.0),
+            "{rungs:?}"
+        );
         assert_eq!(rungs[3].tier2_factor, 7.0 / 15.0);
     }
 }

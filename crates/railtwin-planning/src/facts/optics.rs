@@ -74,7 +74,8 @@ impl OpticsPlan {
             classes.entry(class.name()).or_default().add(length, rate);
             total.add(length, rate);
         }
-        let saving = if total.cost_single_mode > 0.0 { 1.0 - total.cost / total.cost_single_mode } else { 0.0 };
+        let saving =
+            if total.cost_single_mode > 0.0 { 1.0 - total.cost / total.cost_single_mode } else { 0.0 };
         Self { copper_reach_m, copper, classes, total, saving }
     }
 

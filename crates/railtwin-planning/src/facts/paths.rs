@@ -1,9 +1,8 @@
 //! The search space of path selection: fan-outs that decide a path, counted on built graphs (HPN section 6.1, table 1).
 use std::collections::BTreeSet;
 
-use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::name::tier_name;
-use railtwin_fabric::preset::{FatTree, Hpn, Layout as _};
+use railtwin_fabric::preset::{FatTree, Hpn, SuperPod};
 use railtwin_fabric::{DeviceId, Fabric, FabricError, HostId};
 use railtwin_units::Rate;
 use serde::Serialize;
@@ -54,9 +53,14 @@ impl SearchSpace {
     /// distant place: another pod, or another segment where there is one pod.
     pub fn of(fabric: &Fabric) -> Self {
         let hosts = fabric.hosts();
-        let gpus = hosts.iter().filter(|host| !host.spare).map(|host| fabric.host_models()[host.model as usize].gpus);
-        let tiers: BTreeSet<u8> = fabric.switches().iter().map(|(_, place)| place.tier).filter(|&tier| tier <= 3).collect();
-        let stages = distant_host(fabric).map_or_else(Vec::new, |target| stages(fabric, fabric.nic(target, 0)));
+        let gpus = hosts
+            .iter()
+            .filter(|host| !host.spare)
+            .map(|host| fabric.host_models()[host.model as usize].gpus);
+        let tiers: BTreeSet<u8> =
+            fabric.switches().iter().map(|(_, place)| place.tier).filter(|&tier| tier <= 3).collect();
+        let stages =
+            distant_host(fabric).map_or_else(Vec::new, |target| stages(fabric, fabric.nic(target, 0)));
         Self {
             architecture: fabric.name().to_owned(),
             gpus: gpus.sum(),
@@ -79,16 +83,6 @@ impl SearchSpace {
     }
 }
 
-/// The three-tier folded Clos of equal switches: a pod is `ports / 2` leaves with `ports / 2` GPUs each, and each core has
-/// `ports / pods` cables into each pod. With 64 ports and 16 pods it joins 16,384 GPUs: the counts of the SuperPod of
-/// HPN table 1.
-pub fn folded_clos(ports: u32, pods: u32, capacity: Rate) -> Result<ClosSpec, FabricError> {
-    let half = ports / 2;
-    let even = FatTree { k: ports, capacity }.spec()?;
-    let cores = pods * half * half / ports.max(1);
-    Ok(ClosSpec { name: "folded-clos".to_owned(), pods, segments: half, hosts: half, cores, ..even })
-}
-
 /// The rows of HPN table 1. Jupiter's direct-connect fabric is no Clos: its fan-outs are those that the table states.
 ///
 /// # Errors
@@ -96,8 +90,8 @@ pub fn folded_clos(ports: u32, pods: u32, capacity: Rate) -> Result<ClosSpec, Fa
 pub fn table_1() -> Result<Vec<SearchSpace>, FabricError> {
     let capacity = Rate::from_gbps(400);
     let hpn = SearchSpace::of(&Hpn::default().build()?).named("Pod in HPN", "O(60)", 60, "");
-    let pods = folded_clos(64, 16, capacity)?;
-    let super_pod = SearchSpace::of(&pods.build()?).named("SuperPod", "O(32x32x4)", 4_096, "");
+    let super_pod = SuperPod { su: 64, ..SuperPod::default() };
+    let super_pod = SearchSpace::of(&super_pod.build()?).named("SuperPod", "O(32x32x4)", 4_096, "");
     let stage = |at: &str, fan_out: u32| Stage { at: at.to_owned(), fan_out };
     let jupiter = SearchSpace {
         architecture: String::new(),
@@ -122,8 +116,12 @@ pub fn table_1() -> Result<Vec<SearchSpace>, FabricError> {
 pub fn text(spaces: &[SearchSpace]) -> String {
     let first = spaces.first().map_or(1.0, |space| space.value() as f64);
     let rows = spaces.iter().map(|space| {
-        let fan_outs: Vec<String> = space.stages.iter().map(|stage| format!("{} {}", stage.at, stage.fan_out)).collect();
-        let printed = space.printed.as_ref().map_or("-".to_owned(), |printed| format!("{} = {}", printed.formula, printed.value));
+        let fan_outs: Vec<String> =
+            space.stages.iter().map(|stage| format!("{} {}", stage.at, stage.fan_out)).collect();
+        let printed = space
+            .printed
+            .as_ref()
+            .map_or("-".to_owned(), |printed| format!("{} = {}", printed.formula, printed.value));
         vec![
             space.architecture.clone(),
             space.gpus.to_string(),
@@ -158,7 +156,9 @@ fn stages(fabric: &Fabric, target: DeviceId) -> Vec<Stage> {
     let distance = distances(fabric, target);
     let row = |device: DeviceId| fabric.switch_row(device).map(|row| row as usize);
     let start = fabric.neighbors(fabric.nic(HostId(0), 0)).iter().map(|&(_, device)| device);
-    let Some(leaf) = start.into_iter().find(|&device| row(device).is_some_and(|row| distance[row] != u32::MAX)) else {
+    let Some(leaf) =
+        start.into_iter().find(|&device| row(device).is_some_and(|row| distance[row] != u32::MAX))
+    else {
         return Vec::new();
     };
     let (mut frontier, mut stages) = (BTreeSet::from([leaf]), Vec::new());
@@ -168,7 +168,8 @@ fn stages(fabric: &Fabric, target: DeviceId) -> Vec<Stage> {
             Some(row) => distance[row] + 1 == at,
             None => device == target && at == 1,
         };
-        let next = |switch: DeviceId| fabric.neighbors(switch).iter().map(|&(_, device)| device).filter(closer);
+        let next =
+            |switch: DeviceId| fabric.neighbors(switch).iter().map(|&(_, device)| device).filter(closer);
         let fan_out = frontier.iter().map(|&switch| next(switch).count()).max().unwrap_or(0);
         let after: BTreeSet<DeviceId> = frontier.iter().flat_map(|&switch| next(switch)).collect();
         let tier = |device: DeviceId| fabric.place(device).map_or(0, |place| place.tier);
@@ -210,7 +211,8 @@ mod tests {
     #[test]
     fn table_1_is_counted_and_its_ratios_are_one_to_two_magnitudes() {
         let table = table_1().unwrap();
-        let products: Vec<(u32, u32, u64)> = table.iter().map(|space| (space.gpus, space.tiers, space.product)).collect();
+        let products: Vec<(u32, u32, u64)> =
+            table.iter().map(|space| (space.gpus, space.tiers, space.product)).collect();
         assert_eq!(products, [(15_360, 2, 60), (16_384, 3, 4_096), (26_000, 3, 2_048), (27_648, 3, 576)]);
         let fan_outs: Vec<u32> = table[1].stages.iter().map(|stage| stage.fan_out).collect();
         assert_eq!(fan_outs, [32, 32, 4]);
@@ -219,7 +221,8 @@ mod tests {
         assert!(ratios.iter().all(|ratio| (34.0..69.0).contains(ratio)), "{ratios:?}");
         assert!(text(&table).contains("24 uplinks"), "{}", text(&table));
         // Only the fat tree differs from its printed figure.
-        let different = |space: &&SearchSpace| space.printed.as_ref().is_some_and(|p| p.value != space.product);
+        let different =
+            |space: &&SearchSpace| space.printed.as_ref().is_some_and(|p| p.value != space.product);
         assert_eq!(table.iter().filter(different).count(), 1);
     }
 
@@ -238,7 +241,8 @@ mod tests {
         let dcn = DcnPlus { pods: 2, hosts: 1, cores: 64, ..DcnPlus::default() }.build().unwrap();
         let space = SearchSpace::of(&dcn);
         assert_eq!((space.stages[0].fan_out, space.stages[0].at.as_str()), (64, "leaf up"));
-        let single = SearchSpace::of(&Hpn { segments: Some(1), hosts: Some(2), ..Hpn::default() }.build().unwrap());
+        let single =
+            SearchSpace::of(&Hpn { segments: Some(1), hosts: Some(2), ..Hpn::default() }.build().unwrap());
         assert_eq!((single.product, single.stages), (1, Vec::new()));
     }
 }

@@ -1,8 +1,8 @@
 //! A building's power limit against hosts, switches and optics (HPN section 10).
-use railtwin_fabric::design::DesignReport;
-use railtwin_fabric::{CableClass, Fabric};
+use railtwin_fabric::{CableClass, Fabric, HostId};
 use serde::Serialize;
 
+use super::buildings::Building;
 use super::rows::{percent, table};
 
 /// Power limit of a building in W (HPN section 10).
@@ -61,14 +61,14 @@ pub struct PowerRow {
     pub share: f64,
 }
 
-/// A cluster against the power limit of its building.
+/// A pod against the power limit of its building.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PowerBudget {
     /// Limit of the building in W.
     pub limit_w: f64,
     /// What the parts draw.
     pub parts: PartPower,
-    /// GPUs, those of backup hosts among them.
+    /// GPUs of the pod, those of backup hosts among them.
     pub gpus: u32,
     /// Hosts, switches, optics, and the building's overhead.
     pub rows: Vec<PowerRow>,
@@ -85,23 +85,26 @@ pub struct PowerBudget {
 }
 
 impl PowerBudget {
-    /// Sums the power of a built fabric with its frontend, if it has one. A cable between a NIC and a switch or between
-    /// switches has a transceiver at either end.
-    pub fn of(fabric: &Fabric, limit_w: f64, parts: PartPower) -> Self {
-        let report = DesignReport::of(fabric);
-        let hosts = fabric.all_hosts().len() as u64;
-        let network = fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable)));
+    /// Sums the power of a pod's building: its hosts, leaves, spines, and the transceivers at their ends of cables.
+    /// Frontend, storage and cores stand elsewhere ([`Building`]). Every cable between devices has transceivers.
+    pub fn of_pod(fabric: &Fabric, pod: u32, limit_w: f64, parts: PartPower) -> Self {
+        let is_here = |device| Building::of(fabric, device) == Building::Pod(pod);
+        let hosts = (0..fabric.all_hosts().len()).map(HostId::from_index);
+        let hosts: Vec<HostId> = hosts.filter(|&host| is_here(fabric.nic(host, 0))).collect();
+        let gpus: u32 = hosts.iter().map(|&host| fabric.host_model(host).gpus).sum();
         let (mut optics, mut optic_w) = (0, 0.0);
-        for cable in network {
-            optics += 2;
-            optic_w += 2.0 * parts.optic_400g_w * fabric.capacity(cable.forward()).gbps() / 400.0;
+        for cable in fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable))) {
+            let ends = fabric.cable_ports(cable).into_iter().filter(|&port| is_here(fabric.port_device(port)));
+            let ends = ends.count() as u64;
+            optics += ends;
+            optic_w += ends as f64 * parts.optic_400g_w * fabric.capacity(cable.forward()).gbps() / 400.0;
         }
-        let switches = fabric.switches().len() as u64;
+        let switches = fabric.switches().iter().filter(|&&(device, _)| is_here(device)).count() as u64;
+        let hosts = hosts.len() as u64;
         let beside = switches as f64 * parts.switch_w + optic_w;
         let host_w = hosts as f64 * parts.host_w;
         let equipment = host_w + beside;
         let total_w = equipment * parts.overhead;
-        let gpus = report.gpus_active + report.gpus_spare;
         let per_gpu_w = total_w / f64::from(gpus.max(1));
         let row = |part, count, watts: f64| PowerRow { part, count, watts, share: watts / total_w };
         Self {
@@ -118,14 +121,19 @@ impl PowerBudget {
             fits: total_w <= limit_w,
             per_gpu_w,
             gpus_carried: (limit_w / per_gpu_w) as u32,
-            host_w_at_limit: (limit_w / parts.overhead - beside) / hosts as f64,
+            host_w_at_limit: (limit_w / parts.overhead - beside) / hosts.max(1) as f64,
         }
     }
 
     /// Prints one line for each kind of part, and the verdict.
     pub fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| {
-            vec![row.part.to_owned(), row.count.to_string(), format!("{:.3} MW", row.watts / 1e6), percent(row.share)]
+            vec![
+                row.part.to_owned(),
+                row.count.to_string(),
+                format!("{:.3} MW", row.watts / 1e6),
+                percent(row.share),
+            ]
         });
         let mut text = table(&["part", "count", "power", "share"], &rows.collect::<Vec<_>>());
         let verdict = if self.fits { "fits" } else { "does not fit" };
@@ -165,8 +173,8 @@ mod tests {
 
     use super::*;
 
-    fn pod() -> Fabric {
-        let outside = Outside { frontend: Some(Frontend::default()), storage: Some(Storage::of(128)) };
+    fn pod(storage: Option<Storage>) -> Fabric {
+        let outside = Outside { frontend: Some(Frontend::default()), storage };
         outside.build(&Hpn { segments: Some(2), ..Hpn::default() }.spec().unwrap()).unwrap()
     }
 
@@ -179,25 +187,33 @@ mod tests {
 
     #[test]
     fn rows_add_up_and_a_host_at_its_limit_meets_it() {
-        let fabric = pod();
+        let fabric = pod(None);
         let limit = 2.5e6;
-        let budget = PowerBudget::of(&fabric, limit, PartPower::default());
+        let budget = PowerBudget::of_pod(&fabric, 0, limit, PartPower::default());
         let sum: f64 = budget.rows.iter().map(|row| row.watts).sum();
         assert!((sum - budget.total_w).abs() < 1e-3);
-        let cables = fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable))).count() as u64;
-        assert_eq!((budget.rows[0].count, budget.rows[2].count), (272 + 128, 2 * cables));
+        // 272 hosts of 16 ports, 32 leaves of 60 uplinks; of the frontend the end at the host.
+        let counts: Vec<u64> = budget.rows.iter().map(|row| row.count).collect();
+        assert_eq!(counts, [272, 32 + 120, 2 * (272 * 16 + 1_920) + 272 * 2, 1]);
         assert!(!budget.fits && budget.rows[0].share > 0.7, "{}", budget.text());
         let parts = PartPower { host_w: budget.host_w_at_limit, ..PartPower::default() };
-        let met = PowerBudget::of(&fabric, limit, parts);
+        let met = PowerBudget::of_pod(&fabric, 0, limit, parts);
         assert!((met.total_w - limit).abs() < 1e-3);
-        assert!(met.text().contains("0 W a host"), "{}", met.text());
+        assert!((met.per_gpu_w * f64::from(met.gpus) - limit).abs() < 1e-3);
     }
 
     #[test]
-    fn storage_hosts_need_power_too() {
-        let without = Outside { frontend: Some(Frontend::default()), storage: None };
-        let without = without.build(&Hpn { segments: Some(2), ..Hpn::default() }.spec().unwrap()).unwrap();
-        let watts = |fabric: &Fabric| PowerBudget::of(fabric, BUILDING_W, PartPower::default()).total_w;
-        assert!(watts(&pod()) > watts(&without));
+    fn storage_stands_in_another_building() {
+        let watts = |storage| PowerBudget::of_pod(&pod(storage), 0, BUILDING_W, PartPower::default()).total_w;
+        assert_eq!(watts(Some(Storage::of(128))), watts(None));
+    }
+
+    #[test]
+    fn a_pod_of_hosts_at_their_nameplate_exceeds_its_building() {
+        let fabric = Hpn::default().build().unwrap();
+        let budget = PowerBudget::of_pod(&fabric, 0, BUILDING_W, PartPower::default());
+        assert!(!budget.fits && budget.gpus_carried < 15_000, "{}", budget.text());
+        // At 6.9 kW a host, two thirds of the nameplate, all 16,320 GPUs fit.
+        assert!((6_000.0..7_500.0).contains(&budget.host_w_at_limit), "{}", budget.text());
     }
 }

@@ -125,7 +125,9 @@ pub fn text(verdicts: &[CoolingVerdict]) -> String {
     });
     let header = ["cooler", "chip", "junction", "limit at load", "hottest air", "at full power"];
     let mut text = table(&header, &rows.collect::<Vec<_>>());
-    text.push_str("assumed: 500 W for a 51.2T chip, 35 C at the heat sink, resistances in the middle of their bounds\n");
+    text.push_str(
+        "assumed: 500 W for a 51.2T chip, 35 C at the heat sink, resistances in the middle of their bounds\n",
+    );
     text
 }
 
@@ -142,7 +144,11 @@ mod tests {
     #[test]
     fn verdicts_at_full_power_are_the_papers() {
         assert_eq!(verdicts(0, ASSUMED_AIR_C), [false, false, true]);
-        assert_eq!(verdicts(-1, ASSUMED_AIR_C), [true, true, true], "all coolers served the generation before");
+        assert_eq!(
+            verdicts(-1, ASSUMED_AIR_C),
+            [true, true, true],
+            "all coolers served the generation before"
+        );
         assert_eq!(verdicts(1, ASSUMED_AIR_C), [false, false, false], "102.4T needs another cooler");
         assert!((chip_power_w(0) / chip_power_w(-1) - 1.45).abs() < 1e-12);
     }
