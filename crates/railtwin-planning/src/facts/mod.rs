@@ -20,6 +20,7 @@ pub mod ingress;
 pub mod ladder;
 pub mod optics;
 pub mod paths;
+pub mod pod_cost;
 pub mod ports;
 pub mod power;
 pub mod rail_only;

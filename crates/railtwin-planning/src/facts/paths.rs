@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use railtwin_fabric::name::tier_name;
 use railtwin_fabric::preset::{FatTree, Hpn, SuperPod};
 use railtwin_fabric::{DeviceId, Fabric, FabricError, HostId};
-use railtwin_units::Rate;
 use serde::Serialize;
 
 use super::rows::table;
@@ -88,7 +87,6 @@ impl SearchSpace {
 /// # Errors
 /// Those of the presets, which fit their chips.
 pub fn table_1() -> Result<Vec<SearchSpace>, FabricError> {
-    let capacity = Rate::from_gbps(400);
     let hpn = SearchSpace::of(&Hpn::default().build()?).named("Pod in HPN", "O(60)", 60, "");
     let super_pod = SuperPod { su: 64, ..SuperPod::default() };
     let super_pod = SearchSpace::of(&super_pod.build()?).named("SuperPod", "O(32x32x4)", 4_096, "");
@@ -103,7 +101,7 @@ pub fn table_1() -> Result<Vec<SearchSpace>, FabricError> {
         is_counted: false,
     };
     let jupiter = jupiter.named("Jupiter", "O(8x256)", 2_048, "");
-    let fat_tree = SearchSpace::of(&FatTree { k: 48, capacity }.build()?).named(
+    let fat_tree = SearchSpace::of(&FatTree { k: 48, ..FatTree::default() }.build()?).named(
         "Fat tree (k=48)",
         "O(48x48)",
         2_304,

@@ -1,7 +1,8 @@
-//! One pod of two tiers against several pods under a third tier, for the same GPUs and chips (HPN section 6.2).
+//! One pod of two tiers against several pods under a third tier, for each GPU and with the same chips (HPN section 6.2).
 //!
 //! The paper saves about 30 % of the network by one pod, without naming the alternative. Here it is DCN+, the design
-//! before HPN, with as many pods as give the same GPUs: three tiers of the same 51.2T chips with full bisection.
+//! before HPN: 32 pods, three tiers of the same 51.2T chips with full bisection. It joins 16,384 GPUs, a pod of HPN
+//! 15,360: all shares are those for one GPU.
 use railtwin_catalog::{Catalog, MediaError};
 use railtwin_fabric::design::DesignReport;
 use railtwin_fabric::preset::{DcnPlus, Hpn};
@@ -57,6 +58,12 @@ pub struct NetworkPrices {
     pub has_assumed: bool,
 }
 
+/// Length of an access cable in m. Leaves of rails stand apart from the racks of hosts; the paper prints no length.
+pub const ACCESS_M: f64 = 30.0;
+
+/// Length of a cable between switches of one building in m. The paper keeps all below 100 m.
+pub const FABRIC_M: f64 = 60.0;
+
 /// Ports of a 51.2T switch at 400 Gbps.
 const SWITCH_PORTS: u32 = 128;
 const UPLINK: Rate = Rate::from_gbps(400);
@@ -87,43 +94,43 @@ impl NetworkPrices {
     }
 }
 
-/// Two designs for the same GPUs.
+/// Two designs, compared by GPU.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PodComparison {
     /// One pod, two tiers.
     pub one_pod: NetworkCounts,
     /// Several pods, three tiers.
     pub several_pods: NetworkCounts,
-    /// Share of the switches that one pod saves.
+    /// Share of the switches for each GPU that one pod saves.
     pub switches_saved: f64,
-    /// Share of the cables between switches that it saves.
+    /// Share of the cables between switches for each GPU that it saves.
     pub fabric_cables_saved: f64,
 }
 
 impl PodComparison {
-    /// Compares a pod of HPN with as many pods of DCN+ as hold its GPUs.
+    /// Compares a pod of HPN with DCN+.
     ///
     /// # Errors
     /// Those of the presets, which fit their chips.
     pub fn hpn() -> Result<Self, FabricError> {
         let one_pod = NetworkCounts::of(&Hpn::default().build()?);
-        let usual = DcnPlus::default();
-        let gpus_of_pod = usual.segments * usual.hosts * 8;
-        let pods = one_pod.gpus.div_ceil(gpus_of_pod);
-        let cores = usual.cores * pods / usual.pods;
-        let several_pods = NetworkCounts::of(&DcnPlus { pods, cores, ..usual }.build()?);
-        let saved = |one: u32, several: u32| 1.0 - f64::from(one) / f64::from(several);
+        let several_pods = NetworkCounts::of(&DcnPlus::default().build()?);
+        let saved = |part: fn(&NetworkCounts) -> u32| {
+            let per_gpu = |of: &NetworkCounts| f64::from(part(of)) / f64::from(of.gpus);
+            1.0 - per_gpu(&one_pod) / per_gpu(&several_pods)
+        };
         Ok(Self {
-            switches_saved: saved(one_pod.switches, several_pods.switches),
-            fabric_cables_saved: saved(one_pod.fabric_cables, several_pods.fabric_cables),
+            switches_saved: saved(|of| of.switches),
+            fabric_cables_saved: saved(|of| of.fabric_cables),
             one_pod,
             several_pods,
         })
     }
 
-    /// Share of the network's price that one pod saves.
+    /// Share of the network's price for each GPU that one pod saves.
     pub fn cost_saved(&self, prices: &NetworkPrices) -> f64 {
-        1.0 - prices.cost(&self.one_pod) / prices.cost(&self.several_pods)
+        let per_gpu = |of: &NetworkCounts| prices.cost(of) / f64::from(of.gpus);
+        1.0 - per_gpu(&self.one_pod) / per_gpu(&self.several_pods)
     }
 
     /// Prints counts and prices of both designs.
@@ -136,7 +143,7 @@ impl PodComparison {
         let header = ["design", "GPUs", "tiers", "switches", "access", "between switches", "USD"];
         let mut text = table(&header, &[row(&self.one_pod), row(&self.several_pods)]);
         text.push_str(&format!(
-            "one pod saves {} of the switches, {} of the cables between switches, {} of the price\n",
+            "one pod saves, for each GPU, {} of the switches, {} of the cables between switches, {} of the price\n",
             percent(self.switches_saved),
             percent(self.fabric_cables_saved),
             percent(self.cost_saved(prices))
@@ -159,27 +166,34 @@ mod tests {
     #[test]
     fn one_pod_saves_two_fifths_of_the_switches_and_half_of_the_cables() {
         let both = comparison();
-        assert_eq!((both.one_pod.gpus, both.several_pods.gpus), (15_360, 15_360));
+        assert_eq!((both.one_pod.gpus, both.several_pods.gpus), (15_360, 16_384));
         assert_eq!((both.one_pod.tiers, both.several_pods.tiers), (2, 3));
-        assert_eq!((both.one_pod.switches, both.several_pods.switches), (360, 600));
-        assert_eq!((both.one_pod.fabric_cables, both.several_pods.fabric_cables), (14_400, 30_720));
-        assert_eq!(both.one_pod.access_cables, both.several_pods.access_cables);
+        assert_eq!((both.one_pod.switches, both.several_pods.switches), (360, 640));
+        assert_eq!((both.one_pod.fabric_cables, both.several_pods.fabric_cables), (14_400, 32_768));
+        assert!(
+            (both.switches_saved - 0.4).abs() < 1e-12 && (both.fabric_cables_saved - 0.531_25).abs() < 1e-12
+        );
     }
 
     #[test]
     fn access_cables_take_from_the_saving() {
         let both = comparison();
-        let prices = |access_usd: f64| NetworkPrices { switch_usd: 0.0, access_usd, fabric_usd: 1.0, has_assumed: true };
+        let prices = |access_usd: f64| NetworkPrices {
+            switch_usd: 0.0,
+            access_usd,
+            fabric_usd: 1.0,
+            has_assumed: true,
+        };
         assert!((both.cost_saved(&prices(0.0)) - both.fabric_cables_saved).abs() < 1e-12);
         assert!(both.cost_saved(&prices(1.0)) < both.fabric_cables_saved / 1.5);
-        let switches = NetworkPrices { switch_usd: 1.0, access_usd: 0.0, fabric_usd: 0.0, has_assumed: false };
+        let switches =
+            NetworkPrices { switch_usd: 1.0, access_usd: 0.0, fabric_usd: 0.0, has_assumed: false };
         assert!((both.cost_saved(&switches) - 0.4).abs() < 1e-12);
     }
 
     #[test]
     fn the_catalog_prices_the_saving_near_the_papers() {
-        // Leaves of rails stand away from the racks of hosts, so access cables are fibres too; all within a building.
-        let prices = NetworkPrices::of(&Catalog::builtin(), 30.0, 60.0).unwrap().unwrap();
+        let prices = NetworkPrices::of(&Catalog::builtin(), ACCESS_M, FABRIC_M).unwrap().unwrap();
         let saved = comparison().cost_saved(&prices);
         assert!((0.25..0.45).contains(&saved), "{saved}: {}", comparison().text(&prices));
     }

@@ -1,5 +1,7 @@
 //! A building's power limit against hosts, switches and optics (HPN section 10).
+use railtwin_catalog::{Catalog, PartKind};
 use railtwin_fabric::{CableClass, Fabric, HostId};
+use railtwin_units::Rate;
 use serde::Serialize;
 
 use super::buildings::Building;
@@ -10,15 +12,6 @@ pub const BUILDING_W: f64 = 18e6;
 
 /// GPUs that such a building holds (HPN section 10).
 pub const BUILDING_GPUS: f64 = 15_000.0;
-
-/// Most power of a host of eight H100 in W (NVIDIA, DGX H100 data sheet: 10.2 kW). An H800 has the power of an H100.
-pub const HOST_LARGEST_W: f64 = 10_200.0;
-
-/// Power of a single-chip switch of 51.2T with fans and CPU, without optics, in W.
-pub const ASSUMED_SWITCH_W: f64 = 1_000.0;
-
-/// Power of one 400 Gbps transceiver in W; those of 200 Gbps draw half.
-pub const ASSUMED_OPTIC_400G_W: f64 = 8.0;
 
 /// Power of the building over that of its equipment.
 pub const ASSUMED_OVERHEAD: f64 = 1.2;
@@ -36,15 +29,16 @@ pub struct PartPower {
     pub overhead: f64,
 }
 
-impl Default for PartPower {
-    /// The nameplate of a host, and assumed figures for all else.
-    fn default() -> Self {
-        Self {
-            host_w: HOST_LARGEST_W,
-            switch_w: ASSUMED_SWITCH_W,
-            optic_400g_w: ASSUMED_OPTIC_400G_W,
+impl PartPower {
+    /// Powers of a catalog: hosts of eight H100 at their nameplate (an H800 has the power of an H100), 51.2T switches of
+    /// 128 ports and multimode transceivers of 400 Gbps. None where the catalog lacks one of them.
+    pub fn of(catalog: &Catalog) -> Option<Self> {
+        Some(Self {
+            host_w: catalog.part(PartKind::Host, "dgx-h100")?.watts,
+            switch_w: catalog.switch_of(128, Rate::from_gbps(400))?.watts,
+            optic_400g_w: catalog.part(PartKind::Optic, "400g-sr4")?.watts,
             overhead: ASSUMED_OVERHEAD,
-        }
+        })
     }
 }
 
@@ -94,7 +88,8 @@ impl PowerBudget {
         let gpus: u32 = hosts.iter().map(|&host| fabric.host_model(host).gpus).sum();
         let (mut optics, mut optic_w) = (0, 0.0);
         for cable in fabric.cables().filter(|&cable| is_network(fabric.cable_class(cable))) {
-            let ends = fabric.cable_ports(cable).into_iter().filter(|&port| is_here(fabric.port_device(port)));
+            let ends =
+                fabric.cable_ports(cable).into_iter().filter(|&port| is_here(fabric.port_device(port)));
             let ends = ends.count() as u64;
             optics += ends;
             optic_w += ends as f64 * parts.optic_400g_w * fabric.capacity(cable.forward()).gbps() / 400.0;
@@ -146,7 +141,7 @@ impl PowerBudget {
             self.gpus_carried
         ));
         text.push_str(&format!("the limit is met at {:.0} W a host\n", self.host_w_at_limit));
-        text.push_str("assumed: power of switches and optics, overhead of the building\n");
+        text.push_str("assumed: overhead of the building; all hosts at the power of their nameplate\n");
         text
     }
 }
@@ -173,6 +168,10 @@ mod tests {
 
     use super::*;
 
+    fn parts() -> PartPower {
+        PartPower::of(&Catalog::builtin()).unwrap()
+    }
+
     fn pod(storage: Option<Storage>) -> Fabric {
         let outside = Outside { frontend: Some(Frontend::default()), storage };
         outside.build(&Hpn { segments: Some(2), ..Hpn::default() }.spec().unwrap()).unwrap()
@@ -189,29 +188,29 @@ mod tests {
     fn rows_add_up_and_a_host_at_its_limit_meets_it() {
         let fabric = pod(None);
         let limit = 2.5e6;
-        let budget = PowerBudget::of_pod(&fabric, 0, limit, PartPower::default());
+        let budget = PowerBudget::of_pod(&fabric, 0, limit, parts());
         let sum: f64 = budget.rows.iter().map(|row| row.watts).sum();
         assert!((sum - budget.total_w).abs() < 1e-3);
         // 272 hosts of 16 ports, 32 leaves of 60 uplinks; of the frontend the end at the host.
         let counts: Vec<u64> = budget.rows.iter().map(|row| row.count).collect();
         assert_eq!(counts, [272, 32 + 120, 2 * (272 * 16 + 1_920) + 272 * 2, 1]);
         assert!(!budget.fits && budget.rows[0].share > 0.7, "{}", budget.text());
-        let parts = PartPower { host_w: budget.host_w_at_limit, ..PartPower::default() };
-        let met = PowerBudget::of_pod(&fabric, 0, limit, parts);
+        let power = PartPower { host_w: budget.host_w_at_limit, ..parts() };
+        let met = PowerBudget::of_pod(&fabric, 0, limit, power);
         assert!((met.total_w - limit).abs() < 1e-3);
         assert!((met.per_gpu_w * f64::from(met.gpus) - limit).abs() < 1e-3);
     }
 
     #[test]
     fn storage_stands_in_another_building() {
-        let watts = |storage| PowerBudget::of_pod(&pod(storage), 0, BUILDING_W, PartPower::default()).total_w;
+        let watts = |storage| PowerBudget::of_pod(&pod(storage), 0, BUILDING_W, parts()).total_w;
         assert_eq!(watts(Some(Storage::of(128))), watts(None));
     }
 
     #[test]
     fn a_pod_of_hosts_at_their_nameplate_exceeds_its_building() {
         let fabric = Hpn::default().build().unwrap();
-        let budget = PowerBudget::of_pod(&fabric, 0, BUILDING_W, PartPower::default());
+        let budget = PowerBudget::of_pod(&fabric, 0, BUILDING_W, parts());
         assert!(!budget.fits && budget.gpus_carried < 15_000, "{}", budget.text());
         // At 6.9 kW a host, two thirds of the nameplate, all 16,320 GPUs fit.
         assert!((6_000.0..7_500.0).contains(&budget.host_w_at_limit), "{}", budget.text());
