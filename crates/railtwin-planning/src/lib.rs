@@ -9,3 +9,5 @@ pub mod loss;
 pub mod page;
 pub mod search;
 pub mod text;
+//! From an intent to the fabrics that meet it.
+pub mod facts;

@@ -8,7 +8,7 @@ use railtwin_store::Figure;
 use super::crux::{self, Cases};
 use super::pick::{Label, Point};
 use super::sweep::Set;
-use super::{bursts, co_tuning, cross_segment, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
+use super::{bursts, co_tuning, cross_segment, design, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
 
 /// Parameters that calculations take, beside keys of the scenarios that they run.
 #[cfg(test)]
@@ -23,6 +23,8 @@ pub(super) const PARAMETERS: &[(&str, &[&str])] = &[
     ("crux-examples", &["computes_first"]),
     ("crux-long-run", &["job_1_s", "job_2_s"]),
     ("crux-cases", &["seed"]),
+    ("buildings", &["pods"]),
+    ("one-pod", &["access_m", "fabric_m"]),
 ];
 
 /// Months that failures are drawn for.
@@ -89,6 +91,12 @@ fn figures(calculation: &str, set: &Set) -> Option<Vec<Figure>> {
         "wasted-gpus" => wasted_gpus(),
         "sauron-pairs" => sauron::pairs(set),
         "sauron-arithmetic" => sauron::arithmetic(),
+        "search-spaces" => design::search_spaces(),
+        "buildings" => design::buildings(set),
+        "one-pod" => design::one_pod(set),
+        "one-building" => design::one_building(),
+        "switch-failures" => design::switch_failures(),
+        "reference-counts" => design::reference_counts(),
         _ => return None,
     })
 }
@@ -117,7 +125,7 @@ fn crash_mix() -> Vec<Figure> {
 }
 
 /// Twelve digits: rates per GPU and hour times their inverse leave the last one or two to chance.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e12).round() / 1e12
 }
 

@@ -21,6 +21,7 @@ mod co_tuning;
 pub mod cost;
 mod cross_segment;
 mod crux;
+mod design;
 mod detect;
 mod job_sizes;
 mod keys;

@@ -122,6 +122,10 @@ const CALCULATED: &[&str] = &[
     "railtwin-calibration/tune",
 ];
 
+/// Sources of quick calculations alone, which tests compute in every run.
+#[cfg(test)]
+const QUICK: &[&str] = &["railtwin-catalog", "railtwin-evaluation/reproduce/design", "railtwin-planning"];
+
 /// Sources that change no figure of the table: words, pages, output files, estimates before a run, and answers to other
 /// questions.
 #[cfg(test)]
@@ -283,7 +287,7 @@ mod tests {
     use crate::reproduce::keys::{SOURCES, is_of};
 
     const LISTS: &[&[&str]] =
-        &[EVERY, READ, PACKETS, INSIDE, WEEKS, RELIABILITY, JUDGED, NEIGHBORS, CALCULATED, NOT_NEEDED];
+        &[EVERY, READ, PACKETS, INSIDE, WEEKS, RELIABILITY, JUDGED, NEIGHBORS, CALCULATED, QUICK, NOT_NEEDED];
 
     #[test]
     fn each_source_stands_in_a_list_and_each_name_finds_sources() {
