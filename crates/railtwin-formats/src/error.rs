@@ -59,7 +59,7 @@ pub struct FormatError {
 
 impl FormatError {
     /// An error about a whole source; the `at_`, `field` and `found` calls narrow it down.
-    pub(crate) fn new(
+    pub fn new(
         format: &'static str,
         source_name: &str,
         problem: impl Into<String>,
@@ -78,36 +78,36 @@ impl FormatError {
     }
 
     /// Says that the file is of another kind.
-    pub(crate) fn foreign(self) -> Self {
+    pub fn foreign(self) -> Self {
         Self { refusal: Refusal::Foreign, ..self }
     }
 
     /// Sets the line, counted from 1.
-    pub(crate) fn at_line(mut self, line: u64) -> Self {
+    pub fn at_line(mut self, line: u64) -> Self {
         self.place = Place::Line(line);
         self
     }
 
     /// Sets the byte, counted from 0.
-    pub(crate) fn at_byte(mut self, byte: u64) -> Self {
+    pub fn at_byte(mut self, byte: u64) -> Self {
         self.place = Place::Byte(byte);
         self
     }
 
     /// Sets the field or column.
-    pub(crate) fn field(mut self, field: impl Into<String>) -> Self {
+    pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into().into());
         self
     }
 
     /// Sets the value found, escaped and shortened.
-    pub(crate) fn found(mut self, value: &str) -> Self {
+    pub fn found(mut self, value: &str) -> Self {
         self.found = Some(shortened(value).into());
         self
     }
 
     /// Without the value found: for a file that has shown in nothing yet that it is of the format, and may be anybody's.
-    pub(crate) fn without_found(self) -> Self {
+    pub fn without_found(self) -> Self {
         Self { found: None, ..self }
     }
 

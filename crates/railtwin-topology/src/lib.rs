@@ -8,10 +8,12 @@
 //! * [`form`]: the registry, one [`Form`] for each format; [`read`] finds the form of files and reads them.
 //! * [`topology`]: the neutral topology; [`about`]: what is known of its devices.
 //! * [`tiers`]: roles of switches by their distance from hosts.
-//! * `forms`: one folder for each format.
+//! * `forms`: one folder for each format;
+//! * [`nccl`]: hosts as NCCL has them, which are no topologies of a network.
 pub mod about;
 pub mod form;
 mod forms;
+pub mod nccl;
 mod of_fabric;
 pub mod tiers;
 pub mod topology;
