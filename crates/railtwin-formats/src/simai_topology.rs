@@ -30,6 +30,12 @@ pub struct SimaiLink {
 /// A topology.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct SimaiTopology {
+    /// Nodes that the first line announces: GPUs, NVSwitches and switches.
+    pub nodes: u32,
+    /// NVSwitches that the first line announces.
+    pub announced_nvswitches: u32,
+    /// Switches of the network that the first line announces.
+    pub announced_switches: u32,
     /// GPUs, each with its NIC; in a file of HPCC, hosts.
     pub gpus: u32,
     /// GPUs of a server; none in a file of HPCC.
@@ -59,8 +65,33 @@ fn is_link(words: &[&str]) -> bool {
     (4..=5).contains(&words.len()) && words[..2].iter().all(|word| is_node(word)) && rate(words[2]).is_some()
 }
 
+/// A rate as ns-3 reads it: `400Gbps`, `400Gb/s`, or with a large B in bytes.
 fn rate(word: &str) -> Option<Rate> {
-    word.parse().ok()
+    let as_here = || match (word.strip_suffix("b/s"), word.strip_suffix("Bps")) {
+        (Some(number), _) => format!("{number}bps"),
+        (_, Some(number)) => format!("{number}B/s"),
+        _ => word.to_owned(),
+    };
+    word.parse().ok().or_else(|| as_here().parse().ok())
+}
+
+/// A time as ns-3 reads it: with a unit, or in seconds; as Python writes it, which may be `5e-05ms`.
+fn delay(word: &str) -> Option<SimTime> {
+    if let Ok(time) = word.parse::<SimTime>() {
+        return Some(time);
+    }
+    let unit = word.find(|letter: char| letter.is_ascii_alphabetic() && !matches!(letter, 'e' | 'E'));
+    let (number, unit) = word.split_at(unit.unwrap_or(word.len()));
+    let scale = match unit {
+        "" | "s" => 1e12,
+        "ms" => 1e9,
+        "us" => 1e6,
+        "ns" => 1e3,
+        "ps" => 1.0,
+        _ => return None,
+    };
+    let ps = number.parse::<f64>().ok()? * scale;
+    (0.0..=9e18).contains(&ps).then(|| SimTime::from_ps(ps.round() as u64))
 }
 
 impl SimaiTopology {
@@ -101,8 +132,11 @@ impl SimaiTopology {
             (count(0)?, 0, count(1)?)
         };
         let mut special = Vec::new();
-        if rows.peek().is_some_and(|line| !is_link(&line.words)) {
-            let line = rows.next().expect("it was looked at");
+        // Its readers take numbers wherever lines end: switches may stand on several.
+        while let Some(line) = rows.next_if(|line| !is_link(&line.words)) {
+            if !special.is_empty() && special.len() as u64 >= nvswitches + switches {
+                return Err(link(&lines, &line).err().unwrap_or_else(|| lines.error("is no link", accepted)));
+            }
             for word in &line.words {
                 special.push(lines.number(&line, "switch", Some(word), MANY)? as u32);
             }
@@ -110,6 +144,9 @@ impl SimaiTopology {
         let first = special.len().min(nvswitches as usize);
         topology.switches = special.split_off(first);
         topology.nvswitches = special;
+        topology.nodes = nodes as u32;
+        topology.announced_nvswitches = nvswitches as u32;
+        topology.announced_switches = switches as u32;
         topology.gpus = (nodes as u32).saturating_sub((nvswitches + switches) as u32);
         for line in rows {
             topology.links.push(link(&lines, &line)?);
@@ -173,7 +210,7 @@ fn link(lines: &Lines<'_>, line: &Line<'_>) -> Result<SimaiLink, FormatError> {
     }
     let node =
         |at: usize| lines.number(line, "node", line.words.get(at).copied(), MANY).map(|node| node as u32);
-    let delay = line.words[3].parse::<SimTime>().map_err(|_| wrong("has no delay").found(line.words[3]))?;
+    let delay = delay(line.words[3]).ok_or_else(|| wrong("has no delay").found(line.words[3]))?;
     let loss = match line.words.get(4) {
         None => 0.0,
         Some(word) => word

@@ -15,6 +15,12 @@ pub mod form;
 mod forms;
 pub mod hostlist;
 mod labels;
+//! * `forms`: one folder for each format;
+//! * [`nccl`]: hosts as NCCL has them, which are no topologies of a network.
+pub mod about;
+pub mod form;
+mod forms;
+pub mod nccl;
 mod of_fabric;
 pub mod tiers;
 pub mod topology;

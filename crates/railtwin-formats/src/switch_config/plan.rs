@@ -177,6 +177,11 @@ impl Default for LosslessClass {
 }
 
 impl LosslessClass {
+    /// The byte in a packet: the DSCP, then two bits that say that the transport obeys marks.
+    pub const fn traffic_class(&self) -> u8 {
+        self.dscp << 2 | 2
+    }
+
     /// The traffic class of each DSCP: the lossless one, that of notifications, and 0 for the rest.
     pub(super) fn class_of(&self, dscp: u8) -> u8 {
         match dscp {

@@ -3,6 +3,7 @@
 mod network;
 mod roce;
 
+pub use self::network::nic_interfaces;
 use super::ConfigFile;
 use super::plan::FabricPlan;
 

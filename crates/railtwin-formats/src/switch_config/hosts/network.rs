@@ -6,15 +6,19 @@ use crate::switch_config::plan::{HostNic, HostPlan};
 /// First table of routes: each NIC has one of its own, so that what has its address leaves by it.
 const FIRST_TABLE: u32 = 100;
 
-/// Name of the interface with the address of a NIC, and of its ports. Ports are expected under these names, given by
-/// systemd.link files or udev.
-pub(super) fn interfaces(host: &HostPlan, index: usize) -> (String, Vec<String>) {
-    let nic = &host.nics[index];
-    let ports: Vec<String> = (0..nic.ports).map(|port| format!("nic{index}p{port}")).collect();
+/// Name of the interface with the address of NIC `index` of a host, backend before frontend, and of its ports. Ports are
+/// expected under these names, given by systemd.link files or udev.
+pub fn nic_interfaces(index: usize, ports: u32) -> (String, Vec<String>) {
+    let ports: Vec<String> = (0..ports).map(|port| format!("nic{index}p{port}")).collect();
     match ports.as_slice() {
         [only] => (only.clone(), ports),
         _ => (format!("bond{index}"), ports),
     }
+}
+
+/// As [`nic_interfaces`], of a planned host.
+pub(super) fn interfaces(host: &HostPlan, index: usize) -> (String, Vec<String>) {
+    nic_interfaces(index, host.nics[index].ports)
 }
 
 /// Units of systemd-networkd: names and texts.

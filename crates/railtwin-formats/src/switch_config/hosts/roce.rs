@@ -28,7 +28,7 @@ pub(super) fn script(host: &HostPlan, class: &LosslessClass) -> String {
                  device=$(ls /sys/class/net/{port}/device/infiniband | head -n 1)\n\
                  cma_roce_tos -d \"$device\" -t {}\n",
                 pfc.join(","),
-                traffic_class(class)
+                class.traffic_class()
             );
         }
     }
@@ -43,12 +43,7 @@ pub(super) fn nccl(host: &HostPlan, class: &LosslessClass) -> String {
         "# Traffic class: DSCP {} and ECN-capable.\nNCCL_IB_TC={}\nNCCL_IB_GID_INDEX=3\n\
          NCCL_IB_PCI_RELAXED_ORDERING=1\n{}",
         class.dscp,
-        traffic_class(class),
+        class.traffic_class(),
         frontend.unwrap_or_default()
     )
-}
-
-/// The byte in a packet: the DSCP, then two bits that say that the transport obeys marks.
-fn traffic_class(class: &LosslessClass) -> u8 {
-    class.dscp << 2 | 2
 }
