@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use railtwin_catalog::Catalog;
 use railtwin_fabric::HostModel;
-use railtwin_planning::intent::{Candidate, Intent, Plan, Style};
+use railtwin_planning::intent::{Intent, Plan, Style};
 use railtwin_planning::loss::Goals;
 use railtwin_planning::page;
 use railtwin_planning::search::{Growth, SearchResult, core_curve, search};
@@ -159,7 +159,7 @@ fn print_plan(plan: &Plan, growth: &[Option<Growth>], out: &mut dyn Write) -> Re
     for (candidate, growth) in plan.candidates.iter().zip(growth) {
         writeln!(out, "\n{}", candidate.combination.label())?;
         write!(out, "{}", candidate.loss.to_text())?;
-        write!(out, "{}", bill_text(candidate))?;
+        write!(out, "{}", candidate.bill_text())?;
         for note in &candidate.notes {
             writeln!(out, "note: {note}")?;
         }
@@ -168,23 +168,6 @@ fn print_plan(plan: &Plan, growth: &[Option<Growth>], out: &mut dyn Write) -> Re
         }
     }
     Ok(())
-}
-
-/// The parts of a candidate, a line each.
-pub(crate) fn bill_text(candidate: &Candidate) -> String {
-    let mut table = crate::table::TextTable::default();
-    table.row(["part", "for", "count", "price", "assumed", "power"].map(str::to_owned));
-    for line in &candidate.bill.lines {
-        table.row([
-            line.part.clone(),
-            line.role.clone(),
-            crate::table::grouped(line.count as u32),
-            format!("${:.0}", line.price.usd),
-            format!("{:.0} %", 100.0 * line.price.assumed_share()),
-            format!("{:.0} W", line.power.watts),
-        ]);
-    }
-    table.text()
 }
 
 /// `design search`: the cheapest fabric that survives a lost leaf, and two curves.
@@ -214,7 +197,7 @@ fn print_found(found: &SearchResult, out: &mut dyn Write) -> Result<(), CliError
     write!(out, "{}", found.to_text())?;
     if let Some(best) = &found.best {
         writeln!(out, "\nwhat a lost part of the cheapest takes:")?;
-        write!(out, "{}\n{}", best.loss.to_text(), bill_text(best))?;
+        write!(out, "{}\n{}", best.loss.to_text(), best.bill_text())?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Numbers and tables as text for a terminal.
 use std::fmt::Write as _;
 
-use crate::intent::Plan;
+use crate::intent::{Candidate, Plan};
 use crate::loss::{Goals, Loss, LossReport};
 use crate::search::{Comparison, CorePoint, Growth, SearchResult};
 
@@ -135,6 +135,38 @@ impl Plan {
     }
 }
 
+impl Candidate {
+    /// The parts of the network, a row each, and their sum.
+    pub fn bill_text(&self) -> String {
+        let mut rows = vec![cells(["part", "for", "count", "price", "assumed", "power"])];
+        for line in &self.bill.lines {
+            rows.push(vec![
+                line.part.clone(),
+                line.role.clone(),
+                number(line.count as f64),
+                money(line.price.usd),
+                percent(line.price.assumed_share()),
+                watts(line.power.watts),
+            ]);
+        }
+        let (price, power) = (self.price(), self.power());
+        rows.push(vec![
+            "network".to_owned(),
+            String::new(),
+            String::new(),
+            money(price.usd),
+            percent(price.assumed_share()),
+            watts(power.watts),
+        ]);
+        format!(
+            "{}{} and {} a GPU\n",
+            table(&rows),
+            money(self.usd_per_gpu()),
+            watts(self.watts_per_gpu())
+        )
+    }
+}
+
 impl LossReport {
     /// A table with a row for each class of parts.
     pub fn to_text(&self) -> String {
@@ -244,7 +276,7 @@ impl Growth {
             row.extend(counts.map(|count| number(count as f64)));
             rows.push(row);
         }
-        let side = |one: &crate::intent::Candidate| {
+        let side = |one: &Candidate| {
             let counts = &one.counts;
             format!(
                 "{} GPUs: {} ({} leaves, {} spines, {} cores)",

@@ -9,17 +9,13 @@
 //! * [`topology`]: the neutral topology; [`about`]: what is known of its devices.
 //! * [`tiers`]: roles of switches by their distance from hosts.
 //! * [`tree`]: trees of schedulers, and how a network becomes one; [`hostlist`]: lists of hosts in brackets.
-//! * `forms`: one folder for each format.
-pub mod about;
-pub mod form;
-mod forms;
-pub mod hostlist;
-mod labels;
 //! * `forms`: one folder for each format;
 //! * [`nccl`]: hosts as NCCL has them, which are no topologies of a network.
 pub mod about;
 pub mod form;
 mod forms;
+pub mod hostlist;
+mod labels;
 pub mod nccl;
 mod of_fabric;
 pub mod tiers;

@@ -10,6 +10,7 @@
 //! ```
 mod candidate;
 mod counts;
+mod of_design;
 mod shape;
 mod size;
 

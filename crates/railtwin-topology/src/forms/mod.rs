@@ -1,14 +1,20 @@
 //! One folder for each form: `mod.rs` with its entry, `read.rs`, `write.rs`.
+mod astra_sim;
+pub(crate) mod backend;
 mod blueprint;
 mod cables;
 mod hedgehog;
+mod htsim;
 mod ibnetdiscover;
 mod kueue;
+mod lingjun;
 mod lldp;
+mod nccl_env;
 mod netbox;
 mod netq;
 mod node_labels;
-mod slurm;
+mod simai;
+pub(crate) mod slurm;
 mod slurm_yaml;
 mod sonic_config_db;
 mod sonic_minigraph;
@@ -34,16 +40,11 @@ pub(crate) const ALL: &[Form] = &[
     hedgehog::FORM,
     netbox::FORM,
     lldp::FORM,
+    simai::FORM,
+    simai::HPCC,
+    htsim::FORM,
+    astra_sim::FORM,
+    lingjun::FORM,
+    nccl_env::FORM,
     cables::FORM,
 ];
-mod astra_sim;
-pub(crate) mod backend;
-mod htsim;
-mod lingjun;
-mod nccl_env;
-mod simai;
-use crate::form::Form;
-
-/// All forms. A form that is easily mistaken stands behind those that are not.
-pub(crate) const ALL: &[Form] =
-    &[simai::FORM, simai::HPCC, htsim::FORM, astra_sim::FORM, lingjun::FORM, nccl_env::FORM];
