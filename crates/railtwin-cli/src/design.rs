@@ -16,10 +16,11 @@ use serde_json::json;
 use crate::blueprint::{Named, of_list};
 use crate::design_intent::{self, IntentArgs};
 use crate::design_list::Roles;
+use crate::design_report::{self, ReportArgs};
 use crate::foreseen::goes_on;
 use crate::topology_files::is_blueprint;
 use crate::table::{TextTable, grouped};
-use crate::{CliError, Streams, design_compare, design_report};
+use crate::{CliError, Streams, design_compare};
 
 /// Keys of a point of a sweep and their values.
 type Label = Vec<(String, String)>;
@@ -63,10 +64,8 @@ pub struct DesignArgs {
     /// Sets any key of [fabric], such as spines=30, uplink="800 Gbps", host.nics=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Also what the papers ask of a design: goals, port budgets, search space, scale ladder, losses, price, power,
-    /// cooling, buildings, optics
-    #[arg(long)]
-    report: bool,
+    #[command(flatten)]
+    report: ReportArgs,
     #[command(flatten)]
     intent: IntentArgs,
     /// Print JSON
@@ -99,8 +98,9 @@ pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), Cl
             return Err(CliError::input(format!("design: {more:?} is one word too many"), help));
         }
     }
-    if args.report {
-        return design_report::run(args.what(), &args.settings()?, &args.intent, args.json, streams);
+    if args.report.report {
+        let settings = args.settings()?;
+        return design_report::run(args.what(), &settings, &args.report, &args.intent, args.json, streams);
     }
     if !goes_on(&Cost::least("a fabric"), streams)? {
         return Ok(());
@@ -145,7 +145,7 @@ impl DesignArgs {
 }
 
 fn of_preset(args: &DesignArgs, notes: &mut dyn Write) -> Result<Design, CliError> {
-    if !Preset::NAMES.contains(args.what().as_str()) {
+    if !Preset::NAMES.contains(&args.what()) {
         let names = Preset::NAMES.join(", ");
         let message = format!("there is no preset called {:?}", args.what());
         return Err(CliError::input(

@@ -1,5 +1,4 @@
 //! `railtwin design compare A B`: two designs row by row.
-use std::io::Write;
 use std::path::Path;
 
 use railtwin::Question;
@@ -25,7 +24,7 @@ pub(crate) fn run(
         let help = "name two presets or scenarios, such as `railtwin design compare hpn dcn-plus`";
         return Err(CliError::input(format!("design compare: {} designs are named", names.len()), help));
     };
-    let [of_a, of_b] = [a, b].map(|name| spec_of(name).map(|spec| Candidate::of_design(spec, catalog)));
+    let [of_a, of_b] = [a, b].map(|name| spec_of(name, &[]).map(|spec| Candidate::of_design(spec, catalog)));
     let (of_a, of_b) = (of_a?, of_b?);
     let mut comparison = compare(&of_a, &of_b);
     (comparison.a, comparison.b) = (a.clone(), b.clone());
@@ -45,13 +44,15 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The counts of a preset or of a scenario's.
+/// The counts of a preset with settings, or of a scenario's.
 ///
 /// # Errors
 /// An input error for another word, for fabrics that are read and not built, and as the preset has it.
-pub(crate) fn spec_of(name: &str) -> Result<ClosSpec, CliError> {
+pub(crate) fn spec_of(name: &str, settings: &[(&str, &str)]) -> Result<ClosSpec, CliError> {
     let preset = if Preset::NAMES.contains(&name) {
-        match SettingsText::new(name).fabric("settings") {
+        let mut text = SettingsText::new(name);
+        settings.iter().for_each(|(key, value)| text.set(key, value));
+        match text.fabric("settings") {
             Ok(FabricSpec::Preset(preset)) => preset,
             _ => return Err(no_counts(name)),
         }

@@ -6,6 +6,7 @@ mod tables;
 use std::fmt::Write as _;
 
 use crate::intent::{Candidate, Plan};
+use crate::report::Section;
 use crate::search::{SearchResult, survives_leaf};
 use crate::text::{money, number, percent, watts};
 
@@ -29,6 +30,26 @@ pub fn render(plan: &Plan, found: Option<&SearchResult>) -> String {
     tables::write_losses(&mut html, &plan.candidates);
     charts::write_curve(&mut html, &plan.candidates, found);
     tables::write_refused(&mut html, plan, found);
+    html.push_str("</main></body></html>\n");
+    html
+}
+
+/// The page of a report: its sections one below the other.
+pub fn render_report(name: &str, sections: &[Section]) -> String {
+    let title = escaped(name);
+    let mut html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"railtwin\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Design of {title}</title><style>{STYLE}</style>\
+         </head><body><main><h1>Design of {title}</h1>"
+    );
+    for section in sections {
+        let _ = write!(
+            html,
+            "<section><h2>{}</h2><div class=\"scroll\"><pre>{}</pre></div></section>",
+            escaped(&section.title),
+            escaped(&section.text)
+        );
+    }
     html.push_str("</main></body></html>\n");
     html
 }
