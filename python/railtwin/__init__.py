@@ -51,6 +51,14 @@ from railtwin.front import (
     sweep,
     what_if,
 )
+from railtwin.planning import (
+    compare_designs,
+    design_report,
+    plan,
+    read_topology,
+    search_designs,
+    write_topology,
+)
 
 version = __version__
 
@@ -80,7 +88,9 @@ __all__ = [
     "calibrate",
     "check_bandwidth",
     "cluster",
+    "compare_designs",
     "design",
+    "design_report",
     "diagnose",
     "explain",
     "impact",
@@ -88,11 +98,15 @@ __all__ = [
     "intranode",
     "main",
     "open",
+    "plan",
+    "read_topology",
     "run",
     "schedule",
     "schema",
+    "search_designs",
     "sweep",
     "triage",
     "version",
     "what_if",
+    "write_topology",
 ]

@@ -133,7 +133,7 @@ def open(folder: str | os.PathLike[str]) -> _native.Run:
 def design(preset_or_scenario: Scenario, *, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Count what a fabric consists of: switches, cables, ports, oversubscription.
 
-    A bare word is a preset (hpn, dcn-plus, ai-zone, leaf-spine, fat-tree, rlft); `settings` are keys of
+    A bare word is a preset (hpn, superpod, fat-tree and others); `settings` are keys of
     `[fabric]`.
 
     >>> import railtwin as rt

@@ -12,9 +12,11 @@ use railtwin_store::write_whole;
 
 use crate::export_captures::captures;
 use crate::export_config::{ConfigArgs, core_hash, planned};
+use crate::export_order::{OrderArgs, bom, schedule};
 use crate::export_site::site_of;
 use crate::export_topology::{self, TopologyArgs};
 use crate::foreseen::goes_on;
+use crate::overwritten::refuse_input;
 use crate::{CliError, Streams};
 
 /// Arguments of `export`.
@@ -42,6 +44,8 @@ pub struct ExportArgs {
     config: ConfigArgs,
     #[command(flatten)]
     pub(crate) topology: TopologyArgs,
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
 }
 
 /// A form of export.
@@ -66,6 +70,10 @@ enum OwnForm {
     CoreHash,
     /// The LLDPDUs and LACPDUs that switches and leaves send, as captures: one for each switch.
     Captures,
+    /// Every cable: device, port, rack, unit and optic of both ends, length.
+    Schedule,
+    /// The bill of materials of a design with named ports.
+    Bom,
 }
 
 impl OwnForm {
@@ -76,6 +84,8 @@ impl OwnForm {
             Self::Hosts => "hosts",
             Self::CoreHash => "core-hash",
             Self::Captures => "captures",
+            Self::Schedule => "schedule",
+            Self::Bom => "bom",
         }
     }
 }
@@ -94,7 +104,8 @@ fn forms_help() -> String {
         written_forms().map(|form| format!("{}: {}", form.name, form.title)).collect();
     format!(
         "The form to write. Configuration: frr, sonic, hosts: a folder for each device; core-hash: the per-port hash of \
-         cores as a table; captures: the LLDPDUs and LACPDUs that devices send. Topologies: {}",
+         cores as a table; captures: the LLDPDUs and LACPDUs that devices send. Orders: schedule: every cable with device, \
+         port, rack, unit and optic of both ends; bom: the bill of materials of a design. Topologies: {}",
         topologies.join("; ")
     )
 }
@@ -118,6 +129,9 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         Form::Own(form) => form,
         Form::Topology(form) => return export_topology::run(form, args, streams),
     };
+    if matches!(form, OwnForm::Schedule | OwnForm::Bom) {
+        return order(form, args, streams);
+    }
     let folder = args.folder.as_deref().ok_or_else(|| {
         CliError::input("there is no folder to write", "name one behind the fabric, such as out/")
     })?;
@@ -127,7 +141,7 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         OwnForm::Frr => frr::files(&planned(&site, config)?),
         OwnForm::Sonic => sonic::files(&planned(&site, config)?),
         OwnForm::Hosts => hosts::files(&planned(&site, config)?),
-        OwnForm::CoreHash => core_hash(&site, config)?,
+        OwnForm::CoreHash | OwnForm::Schedule | OwnForm::Bom => core_hash(&site, config)?,
         OwnForm::Captures => {
             let files = captures(&site);
             let files: Vec<(&str, &[u8])> =
@@ -138,6 +152,22 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|file| (file.path.as_str(), file.text.as_bytes())).collect();
     written(folder, &files, args, streams)
+}
+
+/// Writes an order, which is one file.
+fn order(form: OwnForm, args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    if args.folder.is_some() {
+        let message = format!("{} is one file", form.name());
+        return Err(CliError::input(message, "write --output FILE in place of the folder"));
+    }
+    if let Some(path) = &args.output {
+        refuse_input("--output", path, &[Path::new(&args.what)])?;
+    }
+    let text = match form {
+        OwnForm::Bom => bom(args)?,
+        _ => schedule(args, streams)?,
+    };
+    export_topology::one_file(&text, args.output.as_deref(), streams)
 }
 
 /// Writes files, and says how many.

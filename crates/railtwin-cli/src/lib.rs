@@ -58,6 +58,7 @@ mod explain_request;
 mod export;
 mod export_captures;
 mod export_config;
+mod export_order;
 mod export_site;
 mod export_topology;
 mod foreseen;

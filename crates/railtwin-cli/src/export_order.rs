@@ -1,0 +1,83 @@
+//! The forms of `railtwin export` that someone orders by: every cable with both ends, and bills of materials.
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use railtwin_cabling::{Blueprint, Bom, BomParts, CableSchedule, CablingError, Site};
+use railtwin_scenario::Preset;
+use railtwin_store::input;
+
+use crate::blueprint::of_list;
+use crate::design_intent::catalog;
+use crate::export::ExportArgs;
+use crate::export_site::site_of;
+use crate::topology_files::is_blueprint;
+use crate::{CliError, Streams};
+
+/// Options of orders.
+#[derive(Args, Default, Debug)]
+pub struct OrderArgs {
+    /// What the room is like, for schedules: `[site]` with racks, rows, buildings
+    #[arg(long, value_name = "FILE.toml")]
+    site: Option<PathBuf>,
+    /// Parts, for schedules those of `railtwin design parts` with these over them, for bom the table of the design
+    #[arg(long, value_name = "FILE.toml")]
+    parts: Option<PathBuf>,
+}
+
+/// Every cable with device, port, rack, unit and optic of both ends, as CSV; a summary goes to the notes.
+pub(crate) fn schedule(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<String, CliError> {
+    let site = match &args.order.site {
+        None => Site::default(),
+        Some(path) => Site::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?,
+    };
+    let catalog = catalog(args.order.parts.as_deref())?;
+    let what = args.what.as_str();
+    let is_built = Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
+    let schedule = if is_built {
+        CableSchedule::of(&site_of(what, &args.settings)?.fabric, &site, &catalog)
+    } else {
+        CableSchedule::of_list(of_list(Path::new(what))?.list, &site, &catalog).map_err(|error| refused(&error))?
+    };
+    let summary = schedule.summary();
+    for ((medium, decimetres), count) in &summary.lengths {
+        let medium = medium.map_or("no part in the table".to_owned(), |medium| medium.to_string());
+        writeln!(streams.notes, "{count} cables of {} m: {medium}", *decimetres as f64 / 10.0)?;
+    }
+    for (bits, count) in &summary.without_part {
+        let rate = if *bits == 0 { "no rate".to_owned() } else { format!("{} Gbps", *bits as f64 / 1e9) };
+        writeln!(streams.notes, "{count} cables of {rate} have no part in the table: --parts adds lines")?;
+    }
+    Ok(schedule.to_csv())
+}
+
+/// The bill of materials of a design with named ports, as CSV.
+pub(crate) fn bom(args: &ExportArgs) -> Result<String, CliError> {
+    let path = Path::new(&args.what);
+    if !is_blueprint(path) {
+        let message = format!("{} names no parts", args.what);
+        let help = "give a design with [blueprint]; `railtwin design WHAT --report` has the price of others";
+        return Err(CliError::input(message, help));
+    }
+    let blueprint = Blueprint::parse(&args.what, &read(path)?).map_err(|error| refused(&error))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let parts = args.order.parts.clone().or_else(|| blueprint.parts.as_ref().map(|name| folder.join(name)));
+    let parts = parts.ok_or_else(|| {
+        CliError::input(format!("{} says no table of parts", args.what), "write parts = \"parts.toml\", or --parts")
+    })?;
+    let parts = BomParts::parse(&parts.display().to_string(), &read(&parts)?).map_err(|error| refused(&error))?;
+    Ok(Bom::of(&blueprint, &parts).map_err(|error| refused(&error))?.to_csv())
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    input::read_text(path).map_err(|error| {
+        CliError::input(format!("cannot read {}: {error}", path.display()), "name a file that is there")
+    })
+}
+
+fn refused(error: &CablingError) -> CliError {
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((message, help)) => CliError::input(message, help),
+        None => CliError::Input { message: text, help: None },
+    }
+}
