@@ -65,7 +65,7 @@ pub fn leaf_spine(
 
 /// A fat-tree of switches with `k` ports of so many Gbps, its cables as long as the preset has them.
 pub fn fat_tree(k: u32, gbps: u64) -> Arc<Fabric> {
-    let preset = FatTree { k, capacity: Rate::from_gbps(gbps) };
+    let preset = FatTree { k, capacity: Rate::from_gbps(gbps), ..FatTree::default() };
     Arc::new(preset.build().expect("a small fat-tree"))
 }
 
