@@ -66,7 +66,8 @@ impl BomPart {
     /// Whether the part is a cable with its ends on it.
     pub fn is_cable(&self) -> bool {
         let column = |name| self.columns.get(name).map_or("", String::as_str);
-        matches!(column("medium"), "DAC" | "ACC") || matches!(column("cable_assembly_type"), "DAC" | "ACC" | "AOC")
+        matches!(column("medium"), "DAC" | "ACC")
+            || matches!(column("cable_assembly_type"), "DAC" | "ACC" | "AOC")
     }
 }
 
@@ -101,7 +102,13 @@ impl BomParts {
                 let text = match entry.item {
                     Item::Text(text) => text,
                     Item::Whole(number) => number.to_string(),
-                    _ => return Err(fields.error(column, entry.line, Refused::new("is no text", "write a text or number"))),
+                    _ => {
+                        return Err(fields.error(
+                            column,
+                            entry.line,
+                            Refused::new("is no text", "write a text or number"),
+                        ));
+                    }
                 };
                 part.columns.insert(column, text);
             }
@@ -232,9 +239,16 @@ struct Tally<'a> {
 }
 
 impl Tally<'_> {
-    fn add(&mut self, section: BomSection, class: &str, part: &str, quantity: u32) -> Result<(), CablingError> {
+    fn add(
+        &mut self,
+        section: BomSection,
+        class: &str,
+        part: &str,
+        quantity: u32,
+    ) -> Result<(), CablingError> {
         let Some(found) = self.parts.find(part) else {
-            let refused = Refused::new(format!("`{part}` is no part"), "add a table [part.NAME] to the table of parts");
+            let refused =
+                Refused::new(format!("`{part}` is no part"), "add a table [part.NAME] to the table of parts");
             return Err(self.blueprint.error(class.to_owned(), 0, refused));
         };
         if section == BomSection::SwitchTransceiver && found.is_cable() {
@@ -252,7 +266,8 @@ impl Tally<'_> {
         for class in &blueprint.servers {
             let interfaces = || class.links.iter().flat_map(|link| &link.interfaces);
             for (nic, part) in &class.nics {
-                let carries = |name: &str| name.strip_prefix(nic.as_str()).is_some_and(|rest| rest.starts_with('-'));
+                let carries =
+                    |name: &str| name.strip_prefix(nic.as_str()).is_some_and(|rest| rest.starts_with('-'));
                 if interfaces().any(|(name, _)| carries(name)) {
                     self.add(BomSection::Nic, "", part, class.count)?;
                 }

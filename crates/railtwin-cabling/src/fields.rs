@@ -96,20 +96,30 @@ impl<'a> Fields<'a> {
     }
 
     /// Takes a whole number of a range.
-    pub(crate) fn whole(&mut self, key: &'static str, least: u32, most: u32) -> Result<Option<u32>, CablingError> {
+    pub(crate) fn whole(
+        &mut self,
+        key: &'static str,
+        least: u32,
+        most: u32,
+    ) -> Result<Option<u32>, CablingError> {
         let Some(entry) = self.take(key) else { return Ok(None) };
         let found = match entry.item {
-            Item::Whole(number) => u32::try_from(number).ok().filter(|number| (least..=most).contains(number)),
+            Item::Whole(number) => {
+                u32::try_from(number).ok().filter(|number| (least..=most).contains(number))
+            }
             _ => None,
         };
         let accepted = format!("write a whole number from {least} to {most}");
-        found
-            .map(Some)
-            .ok_or_else(|| self.error(key, entry.line, Refused::new("is out of range", accepted)))
+        found.map(Some).ok_or_else(|| self.error(key, entry.line, Refused::new("is out of range", accepted)))
     }
 
     /// Takes a number of a range.
-    pub(crate) fn number(&mut self, key: &'static str, least: f64, most: f64) -> Result<Option<f64>, CablingError> {
+    pub(crate) fn number(
+        &mut self,
+        key: &'static str,
+        least: f64,
+        most: f64,
+    ) -> Result<Option<f64>, CablingError> {
         let Some(entry) = self.take(key) else { return Ok(None) };
         let found = match entry.item {
             Item::Whole(number) => Some(number as f64),
@@ -128,7 +138,9 @@ impl<'a> Fields<'a> {
         match self.take(key) {
             None => Ok(None),
             Some(Entry { item: Item::Truth(truth), .. }) => Ok(Some(truth)),
-            Some(entry) => Err(self.error(key, entry.line, Refused::new("is neither", "write true or false"))),
+            Some(entry) => {
+                Err(self.error(key, entry.line, Refused::new("is neither", "write true or false")))
+            }
         }
     }
 
@@ -151,7 +163,11 @@ impl<'a> Fields<'a> {
     /// Takes a table; an empty one where the key is absent.
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Fields<'a>, CablingError> {
         match self.take(key) {
-            None => Ok(self.inner(Entry { key: key.to_owned(), line: self.line, item: Item::Table(Vec::new()) })?),
+            None => Ok(self.inner(Entry {
+                key: key.to_owned(),
+                line: self.line,
+                item: Item::Table(Vec::new()),
+            })?),
             Some(entry) => self.inner(entry),
         }
     }
@@ -160,7 +176,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn inner(&self, entry: Entry) -> Result<Fields<'a>, CablingError> {
         let Entry { key, line, item } = entry;
         let Item::Table(entries) = item else {
-            return Err(self.error(&key, line, Refused::new("is no table", "write a table: { key = value }")));
+            return Err(self.error(
+                &key,
+                line,
+                Refused::new("is no table", "write a table: { key = value }"),
+            ));
         };
         let dot = if self.path.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{key}", self.path);

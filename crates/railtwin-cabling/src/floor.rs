@@ -37,7 +37,8 @@ impl RackPosition {
     /// In one rack the way runs along the rack. To other racks it runs up to the tray, along and across rows at right
     /// angles, and down; to another building it crosses the distance between buildings from row 0, rack 0 of each.
     pub fn metres_to(&self, other: &Self, site: &Site) -> f64 {
-        let up = |position: &Self| f64::from(site.rack_units.saturating_sub(position.unit)) * UNIT_M + site.tray_m;
+        let up =
+            |position: &Self| f64::from(site.rack_units.saturating_sub(position.unit)) * UNIT_M + site.tray_m;
         let along = |a: u32, b: u32, pitch: f64| f64::from(a.abs_diff(b)) * pitch;
         let way = if self.building != other.building {
             let home = |position: &Self| {
@@ -101,7 +102,8 @@ impl Pods {
                 return pod;
             }
             let ports = list.devices()[row].ports.iter();
-            let mut peers = ports.filter_map(|&port| list.peer(port)).map(|peer| list.device_of(peer) as usize);
+            let mut peers =
+                ports.filter_map(|&port| list.peer(port)).map(|peer| list.device_of(peer) as usize);
             peers.find(|&peer| is_host(peer) && known(peer).is_some()).and_then(known).unwrap_or(0)
         });
         Self { of: of.collect() }
@@ -133,14 +135,24 @@ impl Floor<'_> {
         let per_row = site.hosts_per_rack * site.racks_per_row;
         let rows = (hosts.len() as u32).div_ceil(per_row).max(1);
         let spine_rows = (others.len() as u32).div_ceil(site.switches_per_rack * site.racks_per_row);
-        let mut plan = RowPlan { site, racks: (hosts.len() as u32).div_ceil(site.hosts_per_rack), rows, spine_rows, leaves: BTreeMap::new() };
+        let mut plan = RowPlan {
+            site,
+            racks: (hosts.len() as u32).div_ceil(site.hosts_per_rack),
+            rows,
+            spine_rows,
+            leaves: BTreeMap::new(),
+        };
         let on_top = self.seat_leaves(&of(|role| role == DeviceRole::Leaf), &seats, &mut plan);
         let building = self.building;
         let mut put = |device: u32, (row, rack): (u32, u32), unit: u32| {
             positions[device as usize] = RackPosition { building, row, rack, unit };
         };
         for (&host, &seat) in &seats {
-            put(host, plan.host_rack(seat / site.hosts_per_rack), seat % site.hosts_per_rack * site.host_units + 1);
+            put(
+                host,
+                plan.host_rack(seat / site.hosts_per_rack),
+                seat % site.hosts_per_rack * site.host_units + 1,
+            );
         }
         for (leaf, rack, unit) in on_top {
             put(leaf, plan.host_rack(rack), unit);
@@ -159,7 +171,12 @@ impl Floor<'_> {
     }
 
     /// Puts leaves on top of racks of hosts, as (leaf, rack of hosts, unit), or into rows of the plan.
-    fn seat_leaves(&self, leaves: &[u32], seats: &BTreeMap<u32, u32>, plan: &mut RowPlan<'_>) -> Vec<(u32, u32, u32)> {
+    fn seat_leaves(
+        &self,
+        leaves: &[u32],
+        seats: &BTreeMap<u32, u32>,
+        plan: &mut RowPlan<'_>,
+    ) -> Vec<(u32, u32, u32)> {
         let site = self.site;
         let room = site.rack_units.saturating_sub(site.hosts_per_rack * site.host_units) / site.switch_units;
         let mut used: BTreeMap<u32, u32> = BTreeMap::new();
@@ -221,12 +238,33 @@ impl RowPlan<'_> {
     fn host_rack(&self, rack: u32) -> (u32, u32) {
         let (row, place) = (rack / self.site.racks_per_row, rack % self.site.racks_per_row);
         let leaves = self.leaves.get(&row).map_or(0, |leaves| leaves.len() as u32);
-        let moved = if place >= self.first_leaf_rack(row) { leaves.div_ceil(self.site.switches_per_rack) } else { 0 };
+        let moved =
+            if place >= self.first_leaf_rack(row) { leaves.div_ceil(self.site.switches_per_rack) } else { 0 };
         (self.row_at(row), place + moved)
     }
 
     /// Lowest unit of a switch in a rack of switches, from the top.
     fn switch_unit(&self, seat: u32) -> u32 {
         self.site.rack_units + 1 - (seat % self.site.switches_per_rack + 1) * self.site.switch_units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_follow_racks_trays_and_rows() {
+        let site = Site::default();
+        let at = |building, row, rack, unit| RackPosition { building, row, rack, unit };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        let top = at(1, 0, 0, 41);
+        close(top.metres_to(&at(1, 0, 0, 1), &site), 40.0 * 0.044_45 + 1.0);
+        // One unit up to the top of its rack and 41 at the other end, two drops, one row and two racks.
+        let other = at(1, 1, 2, 1);
+        let down = 42.0 * 0.044_45 + 2.0 * 0.5;
+        close(top.metres_to(&other, &site), down + 2.4 + 2.0 * 0.6 + 1.0);
+        close(other.metres_to(&top, &site), top.metres_to(&other, &site));
+        close(at(0, 1, 2, 1).metres_to(&top, &site), down + 2.4 + 2.0 * 0.6 + 200.0 + 1.0);
     }
 }

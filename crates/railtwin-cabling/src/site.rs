@@ -113,11 +113,12 @@ impl Site {
             *value = keys.number(key, 0.0, most)?.unwrap_or(*value);
         }
         if let Some(word) = keys.text("leaves")? {
-            site.leaves = LeafPlace::named(&word).ok_or_else(|| unknown(&keys, "leaves", &word, &LeafPlace::NAMES))?;
+            site.leaves =
+                LeafPlace::named(&word).ok_or_else(|| unknown(&keys, "leaves", &word, &LeafPlace::NAMES))?;
         }
         if let Some(word) = keys.text("frontend")? {
-            site.frontend =
-                FrontendPlace::named(&word).ok_or_else(|| unknown(&keys, "frontend", &word, &FrontendPlace::NAMES))?;
+            site.frontend = FrontendPlace::named(&word)
+                .ok_or_else(|| unknown(&keys, "frontend", &word, &FrontendPlace::NAMES))?;
         }
         if let Some(truth) = keys.truth("buildings")? {
             site.buildings = truth;

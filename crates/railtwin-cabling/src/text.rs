@@ -27,9 +27,11 @@ pub(crate) fn expand(text: &str, most: usize) -> Result<Vec<Expanded>, Refused> 
     let mut names = vec![Expanded { text: String::new(), first: String::new(), index: 0 }];
     let (mut rest, mut groups) = (text, 0);
     while let Some((before, after)) = rest.split_once('{') {
-        let (group, tail) =
-            after.split_once('}').ok_or_else(|| Refused::new(format!("`{text}` opens no group that closes"), accepted))?;
-        let items = group_items(group, most).ok_or_else(|| Refused::new(format!("`{{{group}}}` is no group"), accepted))?;
+        let (group, tail) = after
+            .split_once('}')
+            .ok_or_else(|| Refused::new(format!("`{text}` opens no group that closes"), accepted))?;
+        let items = group_items(group, most)
+            .ok_or_else(|| Refused::new(format!("`{{{group}}}` is no group"), accepted))?;
         if names.len().saturating_mul(items.len()) > most {
             return Err(Refused::new(format!("`{text}` has more than {most} names"), "write smaller groups"));
         }
@@ -53,11 +55,11 @@ pub(crate) fn expand(text: &str, most: usize) -> Result<Vec<Expanded>, Refused> 
 
 /// Items of a group: `0-7` or `a,b,c`.
 fn group_items(group: &str, most: usize) -> Option<Vec<String>> {
-    if let Some((first, last)) = group.split_once('-') {
-        if let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
-            let count = last.checked_sub(first)? as usize + 1;
-            return (count <= most).then(|| (first..=last).map(|number| number.to_string()).collect());
-        }
+    if let Some((first, last)) = group.split_once('-')
+        && let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>())
+    {
+        let count = last.checked_sub(first)? as usize + 1;
+        return (count <= most).then(|| (first..=last).map(|number| number.to_string()).collect());
     }
     let items: Vec<String> = group.split(',').map(|item| item.trim().to_owned()).collect();
     items.iter().all(|item| !item.is_empty()).then_some(items)
@@ -179,12 +181,10 @@ mod tests {
         assert_eq!(names("be{8-10}-p{0,1}"), ["be8-p0", "be8-p1", "be9-p0", "be9-p1", "be10-p0", "be10-p1"]);
         assert_eq!(names("plain"), ["plain"]);
         let all = expand("x{a,b}{0-1}", 9).expect("names");
-        assert_eq!(all.iter().map(|name| (name.first.as_str(), name.index)).collect::<Vec<_>>(), [
-            ("a", 0),
-            ("a", 0),
-            ("b", 1),
-            ("b", 1)
-        ]);
+        assert_eq!(
+            all.iter().map(|name| (name.first.as_str(), name.index)).collect::<Vec<_>>(),
+            [("a", 0), ("a", 0), ("b", 1), ("b", 1)]
+        );
         for wrong in ["a{0-7", "a0-7}", "a{}", "a{7-0}", "a{0-9999}"] {
             assert!(expand(wrong, 100).is_err(), "{wrong}");
         }

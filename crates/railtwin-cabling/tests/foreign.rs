@@ -21,15 +21,31 @@ fn refusals_name_line_key_and_remedy() {
     assert!(Blueprint::parse("two.toml", RIGHT).is_ok_and(|design| design.cables().is_ok()));
     for (from, to, said) in [
         ("name", "nam", "two.toml:1: blueprint.name: is missing"),
-        ("count = 2,", "cout = 2,", "two.toml:4: leaf.leaf.cout: is no key of this table; the keys are fabric, count"),
-        ("count = 2,", "count = 0,", "two.toml:4: leaf.leaf.count: is out of range; write a whole number from 1"),
+        (
+            "count = 2,",
+            "cout = 2,",
+            "two.toml:4: leaf.leaf.cout: is no key of this table; the keys are fabric, count",
+        ),
+        (
+            "count = 2,",
+            "count = 0,",
+            "two.toml:4: leaf.leaf.count: is out of range; write a whole number from 1",
+        ),
         ("2x400", "2by400", "two.toml:4: leaf.leaf.ports: `2by400` is no breakout"),
         ("1-32 as", "32-1 as", "`32-1` is no range of ports"),
-        ("to leaf", "to lea", "two.toml:8: server.compute.links: `lea` is no class of switches; the classes are leaf, spine"),
+        (
+            "to leaf",
+            "to lea",
+            "two.toml:8: server.compute.links: `lea` is no class of switches; the classes are leaf, spine",
+        ),
         ("to leaf", "to leaf.x", "`x` is no zone of `leaf`; name one of its zones: ports"),
         ("by rail", "by luck", "`by luck` is no rule; write one of port, rail, server, block"),
         ("{0-7}", "{7-0}", "`{7-0}` is no group"),
-        ("count = 16", "count = 17", "leaf-01: zone `ports` has 64 ports, and compute-017 finds none left; add ports"),
+        (
+            "count = 16",
+            "count = 17",
+            "leaf-01: zone `ports` has 64 ports, and compute-017 finds none left; add ports",
+        ),
         ("33-64", "1-32", "leaf-01: port 1 is in use in zones `ports` and `uplink`"),
         ("1-64 as", "1-63 as", "spine-01: zone `downlink` has 63 ports, and leaf-02 finds none left"),
         ("[spine]", "[spin]", "two.toml:5: spin: is no key of this table"),

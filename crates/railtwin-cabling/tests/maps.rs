@@ -35,7 +35,8 @@ fn map(name: &str) -> BTreeSet<Ends> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().expect("a header").clone();
     let column = |name: &str| header.iter().position(|one| one == name).expect(name);
-    let sides = ["a", "b"].map(|side| ["device", "interface", "role"].map(|of| column(&format!("{side}_{of}"))));
+    let sides =
+        ["a", "b"].map(|side| ["device", "interface", "role"].map(|of| column(&format!("{side}_{of}"))));
     let end = |row: &csv::StringRecord, [device, interface, role]: [usize; 3]| {
         let role = match &row[role] {
             "server" => "host",
@@ -70,7 +71,10 @@ fn designs_make_their_maps() {
         let missing: Vec<&Ends> = map_ends.difference(&made_ends).collect();
         let surplus: Vec<&Ends> = made_ends.difference(&map_ends).collect();
         println!("{name}: {lines} lines, {} cables, difference {missing:?} {surplus:?}", made_ends.len());
-        assert!(missing.is_empty() && surplus.is_empty(), "{name}: not made {missing:?}, made beside {surplus:?}");
+        assert!(
+            missing.is_empty() && surplus.is_empty(),
+            "{name}: not made {missing:?}, made beside {surplus:?}"
+        );
     }
 }
 
@@ -110,7 +114,8 @@ fn plans_make_what_designs_make() {
     let earlier = PlanRules { same_switch: Homing::Server, mesh_links: MeshLinks::One };
     for (name, rules) in [("opg-64-collapsed", earlier), ("xoc-64-mesh-conv-sh", PlanRules::default())] {
         let file = format!("plans/{name}.yaml");
-        let plan = Blueprint::parse_plan(&file, &text(&file), &rules).unwrap_or_else(|error| panic!("{error}"));
+        let plan =
+            Blueprint::parse_plan(&file, &text(&file), &rules).unwrap_or_else(|error| panic!("{error}"));
         let made = ends(&plan.cables().unwrap_or_else(|error| panic!("{error}")));
         let designed = ends(&design(name).cables().unwrap_or_else(|error| panic!("{error}")));
         let difference: Vec<&Ends> = made.symmetric_difference(&designed).collect();

@@ -3,24 +3,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::cable_list::DeviceRole;
 
-use super::{Blueprint, Homing, Link, Spread, ZoneUse};
+use super::model::{Blueprint, Homing, Link, Spread, SwitchClass, Wire, WireEnd, ZoneUse};
 use crate::error::{CablingError, Refused};
 
 /// Most cables of a design.
 const CABLES_MAX: u64 = 1 << 24;
-
-/// An end of a cable by rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WireEnd {
-    Server { class: u32, index: u32, link: u32, port: u32 },
-    Switch { class: u32, index: u32, zone: u32, slot: u32 },
-}
-
-/// A cable by rows; its last end is a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wire {
-    pub(crate) ends: [WireEnd; 2],
-}
 
 /// A switch by class and index in it.
 type Unit = (u32, u32);
@@ -68,11 +55,16 @@ impl Hand<'_> {
         let of = &self.blueprint.switches[class as usize];
         let own = &of.zones[zone as usize];
         let refuse = |problem: String, accepted: String| {
-            Err(self.blueprint.error(self.blueprint.device_name(end), of.line, Refused::new(problem, accepted)))
+            Err(self.blueprint.error(
+                self.blueprint.device_name(end),
+                of.line,
+                Refused::new(problem, accepted),
+            ))
         };
         if slot >= own.slots() {
             let asker = self.blueprint.device_name(asker);
-            let problem = format!("zone `{}` has {} ports, and {asker} finds none left", own.name, own.slots());
+            let problem =
+                format!("zone `{}` has {} ports, and {asker} finds none left", own.name, own.slots());
             return refuse(problem, format!("add ports to the zone, or switches to class `{}`", of.name));
         }
         let port = own.slot(slot).0;
@@ -115,7 +107,9 @@ impl Hand<'_> {
         let blueprint = self.blueprint;
         let fabrics: BTreeSet<&str> = blueprint.switches.iter().map(|class| class.fabric.as_str()).collect();
         for fabric in fabrics {
-            for (below, above) in [(DeviceRole::Leaf, DeviceRole::Spine), (DeviceRole::Spine, DeviceRole::Core)] {
+            for (below, above) in
+                [(DeviceRole::Leaf, DeviceRole::Spine), (DeviceRole::Spine, DeviceRole::Core)]
+            {
                 let lower = self.units(|class| class.fabric == fabric && class.role == below);
                 let upper = self.units(|class| class.fabric == fabric && class.role == above);
                 if upper.is_empty() {
@@ -135,7 +129,8 @@ impl Hand<'_> {
         let mut cursor = ports.iter();
         for (row, &spine) in (0..).zip(upper) {
             for &zone in cursor.by_ref().take(run_length(ports.len(), upper.len(), row)) {
-                let from = self.slot(unit, zone, WireEnd::Switch { class: unit.0, index: unit.1, zone, slot: 0 })?;
+                let from =
+                    self.slot(unit, zone, WireEnd::Switch { class: unit.0, index: unit.1, zone, slot: 0 })?;
                 let down = self.down_zone(spine, from)?;
                 let to = self.slot(spine, down, from)?;
                 self.wires.push(Wire { ends: [from, to] });
@@ -190,13 +185,15 @@ impl Hand<'_> {
         let is_mesh = |use_: ZoneUse| matches!(use_, ZoneUse::Mesh(_));
         let fabrics: BTreeSet<&str> = blueprint.switches.iter().map(|class| class.fabric.as_str()).collect();
         for fabric in fabrics {
-            let units = self.units(|class| class.fabric == fabric && class.zones.iter().any(|zone| is_mesh(zone.use_)));
+            let units = self
+                .units(|class| class.fabric == fabric && class.zones.iter().any(|zone| is_mesh(zone.use_)));
             for (row, &a) in units.iter().enumerate() {
                 for &b in &units[row + 1..] {
                     let [of_a, of_b] = [a, b].map(|unit| self.mesh_links(unit, units.len()));
                     for _ in 0..of_a.min(of_b) {
                         let zone = self.mesh_zone(a);
-                        let from = self.slot(a, zone, WireEnd::Switch { class: b.0, index: b.1, zone: 0, slot: 0 })?;
+                        let from =
+                            self.slot(a, zone, WireEnd::Switch { class: b.0, index: b.1, zone: 0, slot: 0 })?;
                         let zone = self.mesh_zone(b);
                         let to = self.slot(b, zone, from)?;
                         self.wires.push(Wire { ends: [from, to] });
@@ -222,8 +219,8 @@ impl Hand<'_> {
     }
 
     /// Switches of classes, in order of class names and indices.
-    fn units(&self, accepts: impl Fn(&super::SwitchClass) -> bool) -> Vec<Unit> {
-        let mut classes: Vec<(u32, &super::SwitchClass)> =
+    fn units(&self, accepts: impl Fn(&SwitchClass) -> bool) -> Vec<Unit> {
+        let mut classes: Vec<(u32, &SwitchClass)> =
             (0..).zip(&self.blueprint.switches).filter(|(_, class)| accepts(class)).collect();
         classes.sort_by(|a, b| a.1.name.cmp(&b.1.name));
         classes.into_iter().flat_map(|(row, class)| (0..class.count).map(move |index| (row, index))).collect()
@@ -292,8 +289,9 @@ mod tests {
             for groups in 1..9_u32 {
                 let mut lengths = vec![0_usize; groups as usize];
                 (0..members).for_each(|member| lengths[block_of(member, members, groups) as usize] += 1);
-                let cut: Vec<usize> =
-                    (0..groups as usize).map(|group| run_length(members as usize, groups as usize, group)).collect();
+                let cut: Vec<usize> = (0..groups as usize)
+                    .map(|group| run_length(members as usize, groups as usize, group))
+                    .collect();
                 assert_eq!(lengths, cut, "{members} over {groups}");
             }
         }

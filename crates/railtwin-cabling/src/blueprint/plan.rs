@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_fabric::cable_list::{DeviceRole, natural};
 use railtwin_units::Rate;
 
+use super::model::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
 use super::plan_file::{PlanConnection, PlanFile, PlanServers, PlanSwitches, PlanZone};
-use super::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
 use crate::error::{CablingError, Refused};
 use crate::text::port_list;
 
@@ -53,7 +53,13 @@ pub(super) fn blueprint(source_name: &str, text: &str, rules: &PlanRules) -> Res
     };
     let mut file: PlanFile = serde_yaml_ng::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |place| place.line() as u64);
-        whole(line, Refused::new(format!("is no plan: {error}"), "write a topology-map.yaml with its classes and zones"))
+        whole(
+            line,
+            Refused::new(
+                format!("is no plan: {error}"),
+                "write a topology-map.yaml with its classes and zones",
+            ),
+        )
     })?;
     file.switch_classes.sort_by(|a, b| a.switch_class_id.cmp(&b.switch_class_id));
     file.switch_port_zones.sort_by(|a, b| (a.priority, &a.zone_name).cmp(&(b.priority, &b.zone_name)));
@@ -100,7 +106,8 @@ impl Translation<'_> {
                 return Err(Refused::new(format!("hedgehog_role `{other}` is none"), accepted));
             }
         };
-        let own = self.file.switch_port_zones.iter().filter(|zone| zone.switch_class == class.switch_class_id);
+        let own =
+            self.file.switch_port_zones.iter().filter(|zone| zone.switch_class == class.switch_class_id);
         let zones: Vec<PortZone> = own.map(|zone| self.zone(class, zone)).collect::<Result<_, _>>()?;
         let extensions = &self.file.reference_data.device_type_extensions;
         let extension = extensions.iter().find(|one| one.id == class.device_type_extension);
@@ -117,7 +124,8 @@ impl Translation<'_> {
 
     fn zone(&self, class: &PlanSwitches, zone: &PlanZone) -> Result<PortZone, Refused> {
         let name = &zone.zone_name;
-        let within = |refused: Refused| Refused::new(format!("zone `{name}` {}", refused.problem), refused.accepted);
+        let within =
+            |refused: Refused| Refused::new(format!("zone `{name}` {}", refused.problem), refused.accepted);
         let breakouts = &self.file.reference_data.breakout_options;
         let breakout = breakouts.iter().find(|one| one.id == zone.breakout_option).ok_or_else(|| {
             let problem = format!("zone `{name}` has an unknown breakout `{}`", zone.breakout_option);
@@ -128,7 +136,9 @@ impl Translation<'_> {
         let ports = match zone.allocation_strategy.as_str() {
             "" | "sequential" => ports,
             "custom" => zone.allocation_order.clone(),
-            "interleaved" => ports.iter().step_by(2).chain(ports.iter().skip(1).step_by(2)).copied().collect(),
+            "interleaved" => {
+                ports.iter().step_by(2).chain(ports.iter().skip(1).step_by(2)).copied().collect()
+            }
             "spaced" => spaced(&ports),
             other => {
                 let accepted = "write sequential, custom, interleaved or spaced";
@@ -139,7 +149,11 @@ impl Translation<'_> {
         let use_ = match (zone.zone_type.as_str(), &zone.peer_zone) {
             ("uplink", Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: Spread::Block },
             (_, Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: Spread::Alternate },
-            ("uplink", None) if is_leaf && class.uplink_ports_per_switch != Some(0) && self.has_spines(class) => ZoneUse::Up,
+            ("uplink", None)
+                if is_leaf && class.uplink_ports_per_switch != Some(0) && self.has_spines(class) =>
+            {
+                ZoneUse::Up
+            }
             ("fabric", None) => ZoneUse::Down,
             ("mesh", None) if class.topology_mode == "mesh" => ZoneUse::Mesh(match self.rules.mesh_links {
                 MeshLinks::All => None,
@@ -155,7 +169,8 @@ impl Translation<'_> {
 
     fn has_spines(&self, class: &PlanSwitches) -> bool {
         let spines = self.file.switch_classes.iter().filter(|one| one.hedgehog_role == "spine");
-        class.fabric_class != "unmanaged" && spines.into_iter().any(|one| one.fabric_name == class.fabric_name)
+        class.fabric_class != "unmanaged"
+            && spines.into_iter().any(|one| one.fabric_name == class.fabric_name)
     }
 
     /// Model of a module type.
@@ -167,16 +182,29 @@ impl Translation<'_> {
     fn servers(&self, blueprint: &Blueprint, class: &PlanServers) -> Result<ServerClass, Refused> {
         let id = &class.server_class_id;
         if class.quantity > COUNT_MAX {
-            return Err(Refused::new(format!("has {} servers", class.quantity), format!("write at most {COUNT_MAX}")));
+            return Err(Refused::new(
+                format!("has {} servers", class.quantity),
+                format!("write at most {COUNT_MAX}"),
+            ));
         }
         let own = self.file.server_connections.iter().filter(|one| one.server_class == *id);
         let links: Vec<Link> = own.map(|one| self.link(blueprint, one)).collect::<Result<_, _>>()?;
         let nics = self.file.server_nics.iter().filter(|nic| nic.server_class == *id);
-        let nics = nics.map(|nic| (nic.nic_id.clone(), self.module(Some(&nic.module_type)).unwrap_or_default()));
+        let nics =
+            nics.map(|nic| (nic.nic_id.clone(), self.module(Some(&nic.module_type)).unwrap_or_default()));
         let types = &self.file.reference_data.device_types;
         let part = types.iter().find(|one| one.id == class.server_device_type).map(|one| one.model.clone());
         let (name, count) = (id.clone(), class.quantity);
-        Ok(ServerClass { device: name.clone(), name, first: 1, count, part, nics: nics.collect(), links, line: 0 })
+        Ok(ServerClass {
+            device: name.clone(),
+            name,
+            first: 1,
+            count,
+            part,
+            nics: nics.collect(),
+            links,
+            line: 0,
+        })
     }
 
     fn link(&self, blueprint: &Blueprint, connection: &PlanConnection) -> Result<Link, Refused> {
@@ -209,7 +237,10 @@ impl Translation<'_> {
             "rail-optimized" if connection.rail.is_some() => Homing::Rail,
             other => {
                 let problem = format!("connection `{connection_id}` has distribution `{other}`");
-                return Err(Refused::new(problem, "write alternating, same-switch, or rail-optimized with a rail"));
+                return Err(Refused::new(
+                    problem,
+                    "write alternating, same-switch, or rail-optimized with a rail",
+                ));
             }
         };
         let (class, zone) = zone_rows(blueprint, &connection.target_zone)?;
@@ -240,10 +271,13 @@ impl Translation<'_> {
             let mut needs: BTreeMap<u32, u64> = BTreeMap::new();
             for server in &blueprint.servers {
                 for link in server.links.iter().filter(|link| link.class as usize == row) {
-                    *needs.entry(link.zone).or_insert(0) += u64::from(server.count) * link.interfaces.len() as u64;
+                    *needs.entry(link.zone).or_insert(0) +=
+                        u64::from(server.count) * link.interfaces.len() as u64;
                 }
             }
-            let by_zone = needs.iter().map(|(zone, ports)| ports.div_ceil(u64::from(class.zones[*zone as usize].slots()).max(1)));
+            let by_zone = needs
+                .iter()
+                .map(|(zone, ports)| ports.div_ceil(u64::from(class.zones[*zone as usize].slots()).max(1)));
             let count = by_zone.max().unwrap_or(0).max(1).min(u64::from(COUNT_MAX)) as u32;
             let is_pair = plan.mclag_pair || plan.redundancy_type.is_some();
             blueprint.switches[row].count = if is_pair { count.max(2).next_multiple_of(2) } else { count };
@@ -255,7 +289,9 @@ impl Translation<'_> {
                 u64::from(class.count) * zones.map(|zone| u64::from(zone.slots())).sum::<u64>()
             };
             let uplinks: u64 = blueprint.switches.iter().filter(|class| class.fabric == fabric).map(up).sum();
-            for class in blueprint.switches.iter_mut().filter(|class| class.fabric == fabric && class.count == 0) {
+            for class in
+                blueprint.switches.iter_mut().filter(|class| class.fabric == fabric && class.count == 0)
+            {
                 let down = class.zones.iter().filter(|zone| zone.use_ == ZoneUse::Down);
                 let ports: u64 = down.map(|zone| u64::from(zone.slots())).sum();
                 class.count = uplinks.div_ceil(ports.max(1)).clamp(1, u64::from(COUNT_MAX)) as u32;
@@ -272,7 +308,9 @@ fn zone_rows(blueprint: &Blueprint, path: &str) -> Result<(u32, u32), Refused> {
         let zone = blueprint.switches[row].zones.iter().position(|one| one.name == zone)?;
         Some((row as u32, zone as u32))
     });
-    found.ok_or_else(|| Refused::new(format!("`{path}` is no zone"), "name a zone of switch_port_zones as class/zone"))
+    found.ok_or_else(|| {
+        Refused::new(format!("`{path}` is no zone"), "name a zone of switch_port_zones as class/zone")
+    })
 }
 
 /// Halves of a list in turn.

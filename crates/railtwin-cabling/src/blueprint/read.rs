@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use railtwin_fabric::cable_list::DeviceRole;
 
-use super::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
+use super::model::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
 use crate::error::{CablingError, Refused};
 use crate::fields::{Entry, Fields, Item};
 use crate::text;
@@ -59,7 +59,8 @@ pub(super) fn blueprint(source_name: &str, text: &str) -> Result<Blueprint, Cabl
     }
     head.finish()?;
     let mut peers = Vec::new();
-    for (key, role) in [("leaf", DeviceRole::Leaf), ("spine", DeviceRole::Spine), ("core", DeviceRole::Core)] {
+    for (key, role) in [("leaf", DeviceRole::Leaf), ("spine", DeviceRole::Spine), ("core", DeviceRole::Core)]
+    {
         let mut table = root.table(key)?;
         for class in classes(&mut table)? {
             switch_class(&mut blueprint, class, role, &defaults, &mut peers)?;
@@ -193,7 +194,10 @@ fn resolve_peers(blueprint: &mut Blueprint, peers: Vec<PendingPeer>) -> Result<(
 fn find_zone(blueprint: &Blueprint, class: &str, zone: Option<&str>) -> Result<(u32, u32), Refused> {
     let row = blueprint.switches.iter().position(|one| one.name == class).ok_or_else(|| {
         let names: Vec<&str> = blueprint.switches.iter().map(|one| one.name.as_str()).collect();
-        Refused::new(format!("`{class}` is no class of switches"), format!("the classes are {}", names.join(", ")))
+        Refused::new(
+            format!("`{class}` is no class of switches"),
+            format!("the classes are {}", names.join(", ")),
+        )
     })?;
     let zones = &blueprint.switches[row].zones;
     let attach: Vec<usize> = (0..zones.len()).filter(|&at| zones[at].use_ == ZoneUse::Attach).collect();
@@ -212,7 +216,11 @@ fn find_zone(blueprint: &Blueprint, class: &str, zone: Option<&str>) -> Result<(
     Ok((row as u32, found as u32))
 }
 
-fn server_class(blueprint: &Blueprint, mut class: Fields<'_>, defaults: &Defaults) -> Result<ServerClass, CablingError> {
+fn server_class(
+    blueprint: &Blueprint,
+    mut class: Fields<'_>,
+    defaults: &Defaults,
+) -> Result<ServerClass, CablingError> {
     let name = name_of(&class);
     let device = class.text("device")?.unwrap_or_else(|| name.clone());
     let first = class.whole("first", 0, COUNT_MAX)?.unwrap_or(1);
@@ -225,7 +233,13 @@ fn server_class(blueprint: &Blueprint, mut class: Fields<'_>, defaults: &Default
         for copy in entry.copies().map_err(|refused| table.error(&key, line, refused))? {
             match copy.item {
                 Item::Text(part) => nics.push((copy.key, part)),
-                _ => return Err(table.error(&key, line, Refused::new("is no text", "write the name of a part"))),
+                _ => {
+                    return Err(table.error(
+                        &key,
+                        line,
+                        Refused::new("is no text", "write the name of a part"),
+                    ));
+                }
             }
         }
     }
@@ -255,7 +269,8 @@ fn check_names(blueprint: &Blueprint) -> Result<(), CablingError> {
     let servers = blueprint.servers.iter().map(|class| (class.name.as_str(), class.line));
     for (name, line) in switches.chain(servers) {
         if let Some(first) = seen.insert(name, line) {
-            let refused = Refused::new(format!("stands on line {first} already"), "give each class its own name");
+            let refused =
+                Refused::new(format!("stands on line {first} already"), "give each class its own name");
             return Err(blueprint.error(name.to_owned(), line, refused));
         }
     }
@@ -264,7 +279,8 @@ fn check_names(blueprint: &Blueprint) -> Result<(), CablingError> {
             class.links.iter().flat_map(|link| &link.interfaces).map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            let refused = Refused::new(format!("{} stands in two links", twice[0]), "write each interface once");
+            let refused =
+                Refused::new(format!("{} stands in two links", twice[0]), "write each interface once");
             return Err(blueprint.error(class.name.clone(), class.line, refused));
         }
     }
