@@ -1,9 +1,9 @@
 //! The smallest regular fabric that carries so many GPUs.
 //!
 //! A leaf takes as many hosts as its ports allow at the oversubscription, hosts spread evenly over the fewest segments,
-//! leaves join spines by as many parallel cables as keep the spines few. Three tiers try every number of pods and keep
+//! leaves join spines by as many parallel cables as keep the spines few. Three tiers try every size of a pod and keep
 //! the fabric with the fewest switches, of those the one with the fewest cables, then with the largest pods.
-use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec, Peers, SpineGroups};
 use railtwin_fabric::{HostModel, NicModel};
 use railtwin_units::{Rate, SimTime};
 
@@ -99,6 +99,8 @@ impl Leaf<'_> {
             spine_core_delay: delay(lengths.spine_core_m),
             switch_latency: SWITCH_LATENCY,
             services: 0,
+            peers: Peers::None,
+            breakout: 1,
         }
     }
 }
@@ -121,7 +123,25 @@ pub(crate) fn smallest(
     combination: &Combination,
     switch: &SwitchModel,
 ) -> Result<ClosSpec, String> {
-    let leaf = leaf_of(intent, combination, switch)?;
+    let uplinks = |uplink: Rate| of_uplinks(intent, combination, switch, uplink);
+    let Some(given) = intent.uplink else {
+        let split = |reason: String| match split_nic(&intent.host, combination.tors)?.nic.port_capacity {
+            access if access < switch.rate => uplinks(access),
+            _ => Err(reason),
+        };
+        return uplinks(switch.rate).or_else(split);
+    };
+    uplinks(given)
+}
+
+/// The smallest fabric whose switches are joined by cables of a rate.
+fn of_uplinks(
+    intent: &Intent,
+    combination: &Combination,
+    switch: &SwitchModel,
+    uplink: Rate,
+) -> Result<ClosSpec, String> {
+    let leaf = leaf_of(intent, combination, switch, uplink)?;
     let hosts = intent.gpus.div_ceil(leaf.host.gpus.max(1)).max(1);
     let most = leaf.most_hosts();
     if most == 0 {
@@ -142,6 +162,7 @@ fn leaf_of<'a>(
     intent: &'a Intent,
     combination: &Combination,
     switch: &'a SwitchModel,
+    uplink: Rate,
 ) -> Result<Leaf<'a>, String> {
     let Combination { planes, tors, oversubscription, core_oversubscription, .. } = *combination;
     intent.host.check().map_err(|error| error.to_string())?;
@@ -155,7 +176,6 @@ fn leaf_of<'a>(
     }
     let host = split_nic(&intent.host, tors)?;
     let access = host.nic.port_capacity;
-    let uplink = intent.uplink.unwrap_or(switch.rate);
     let splits = |rate: Rate, what: &str| match switch.rate.bits_per_s() {
         port if rate > Rate::ZERO && port.is_multiple_of(rate.bits_per_s()) => {
             Ok((port / rate.bits_per_s()).min(64) as u32)
@@ -251,10 +271,11 @@ fn three_tiers(
         return Err(ends_at(leaf, "3 tiers", limit));
     }
     let mut best: Option<((u64, u64, u32), ClosSpec)> = None;
-    for pods in 2..=ports.min(hosts) {
+    for most_of_pod in 1..=most_segments {
+        let pods = hosts.div_ceil(most).div_ceil(most_of_pod).max(2);
         let per_pod = hosts.div_ceil(pods);
         let segments = per_pod.div_ceil(most);
-        if segments > most_segments {
+        if pods > ports.min(hosts) || segments > most_of_pod {
             continue;
         }
         let per_segment = per_pod.div_ceil(segments);
@@ -290,7 +311,9 @@ fn cores_of(pods: u32, spines: u32, (least, most): (u32, u32), ports: u32) -> Op
     let found = (least..=most.min(least + MORE_UPLINKS)).filter_map(|spine_up| {
         let uplinks = spines * spine_up;
         let fewest = (u64::from(pods) * u64::from(uplinks)).div_ceil(ports.into()) as u32;
-        let cores = (fewest.max(1)..=uplinks).find(|&cores| uplinks.is_multiple_of(cores))?;
+        // Divisors come in pairs, of which one is at most the root.
+        let low = (1..=uplinks.isqrt()).filter(|&low| uplinks.is_multiple_of(low));
+        let cores = low.flat_map(|low| [low, uplinks / low]).filter(|&cores| cores >= fewest.max(1)).min()?;
         Some((spine_up, cores))
     });
     found.min_by_key(|&(spine_up, cores)| (cores, spine_up))

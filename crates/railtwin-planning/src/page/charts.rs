@@ -57,7 +57,7 @@ pub(super) fn write_prices(html: &mut String, candidates: &[Candidate]) {
             x(usd),
             height - AXIS,
             height - 8.0,
-            money(usd)
+            round_money(usd)
         );
     }
     for (row, candidate) in candidates.iter().enumerate() {
@@ -130,36 +130,7 @@ pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Op
         html,
         "<svg viewBox=\"0 0 {WIDTH} {CURVE_HEIGHT}\" role=\"img\" aria-label=\"Price of each network against its bisection\">"
     );
-    for number in 0..=(end / step).round() as u32 {
-        let usd = f64::from(number) * step;
-        let _ = write!(
-            html,
-            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{HEAD}\" y2=\"{1}\"/><text class=\"tick\" x=\"{0:.1}\" \
-             y=\"{2}\">{3}</text>",
-            x(usd),
-            CURVE_HEIGHT - FOOT,
-            CURVE_HEIGHT - FOOT + 18.0,
-            money(usd)
-        );
-    }
-    for quarter in 0..=(widest / 0.25).floor() as u32 {
-        let share = f64::from(quarter) * 0.25;
-        let _ = write!(
-            html,
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{0:.1}\" y2=\"{0:.1}\"/><text class=\"end\" \
-             x=\"{1}\" y=\"{2:.1}\">{3}</text>",
-            y(share),
-            LEFT - 8.0,
-            y(share) + 4.0,
-            percent(share)
-        );
-    }
-    let _ = write!(
-        html,
-        "<text class=\"end\" x=\"{RIGHT}\" y=\"{}\">price of the network</text><text class=\"unit\" x=\"0\" y=\"10\">\
-         bisection, of full</text>",
-        CURVE_HEIGHT - 6.0
-    );
+    write_axes(html, (end, step), widest, &x, &y);
     if !curve.is_empty() {
         let path: Vec<String> = curve
             .iter()
@@ -182,6 +153,46 @@ pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Op
     html.push_str("</svg>");
 }
 
+/// Grid, ticks and names of the axes of the curve.
+fn write_axes(
+    html: &mut String,
+    (end, step): (f64, f64),
+    widest: f64,
+    x: &dyn Fn(f64) -> f64,
+    y: &dyn Fn(f64) -> f64,
+) {
+    for number in 0..=(end / step).round() as u32 {
+        let usd = f64::from(number) * step;
+        let _ = write!(
+            html,
+            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{HEAD}\" y2=\"{1}\"/><text class=\"tick\" x=\"{0:.1}\" \
+             y=\"{2}\">{3}</text>",
+            x(usd),
+            CURVE_HEIGHT - FOOT,
+            CURVE_HEIGHT - FOOT + 18.0,
+            round_money(usd)
+        );
+    }
+    for quarter in 0..=(widest / 0.25).floor() as u32 {
+        let share = f64::from(quarter) * 0.25;
+        let _ = write!(
+            html,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{0:.1}\" y2=\"{0:.1}\"/><text class=\"end\" \
+             x=\"{1}\" y=\"{2:.1}\">{3}</text>",
+            y(share),
+            LEFT - 8.0,
+            y(share) + 4.0,
+            percent(share)
+        );
+    }
+    let _ = write!(
+        html,
+        "<text class=\"end\" x=\"{RIGHT}\" y=\"{}\">price of the network</text><text class=\"unit\" x=\"0\" y=\"10\">\
+         bisection, of full</text>",
+        CURVE_HEIGHT - 6.0
+    );
+}
+
 fn write_dot(html: &mut String, point: &ParetoPoint, (x, y): (f64, f64), number: Option<usize>) {
     let lives = if point.survives_leaf { " lives" } else { "" };
     let title = escaped(&format!(
@@ -202,6 +213,14 @@ fn write_dot(html: &mut String, point: &ParetoPoint, (x, y): (f64, f64), number:
             y + 3.6
         ),
     };
+}
+
+/// US dollars at a tick.
+fn round_money(usd: f64) -> String {
+    match usd {
+        usd if usd >= 1e6 => format!("${} M", usd / 1e6),
+        usd => money(usd),
+    }
 }
 
 /// A round distance between ticks, so that there are 4 to 8 up to `most`.
