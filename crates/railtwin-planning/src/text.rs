@@ -254,7 +254,7 @@ impl Growth {
                 counts.cores
             )
         };
-        format!("{}\n{}\n{}", side(&self.from), side(&self.to), table(&rows))
+        format!("{}\n{}\n{}{}\n", side(&self.from), side(&self.to), table(&rows), self.which())
     }
 }
 

@@ -28,7 +28,7 @@ fn group(role: &str) -> usize {
 }
 
 /// A bar for each candidate, its groups side by side, the assumed part of each hatched.
-pub(super) fn write_prices(html: &mut String, candidates: &[Candidate]) {
+pub(super) fn write_prices(html: &mut String, candidates: &[Candidate], labels: &[String]) {
     let most = candidates.iter().map(|one| one.price().usd).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -61,21 +61,15 @@ pub(super) fn write_prices(html: &mut String, candidates: &[Candidate]) {
         );
     }
     for (row, candidate) in candidates.iter().enumerate() {
-        write_bar(html, candidate, row, &x);
+        write_bar(html, candidate, (row, &labels[row]), &x);
     }
     html.push_str("</svg>");
 }
 
-fn write_bar(html: &mut String, candidate: &Candidate, row: usize, x: &dyn Fn(f64) -> f64) {
+fn write_bar(html: &mut String, candidate: &Candidate, (row, label): (usize, &str), x: &dyn Fn(f64) -> f64) {
     let top = ROW * row as f64 + (ROW - BAR) / 2.0;
-    let label = candidate.combination.label();
-    let _ = write!(
-        html,
-        "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>",
-        top + 13.0,
-        row + 1,
-        escaped(&label)
-    );
+    let _ =
+        write!(html, "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>", top + 13.0, row + 1, label);
     let mut from = 0.0;
     for (index, (class, name)) in GROUPS.into_iter().enumerate() {
         let lines = candidate.bill.lines.iter().filter(|line| group(&line.role) == index);
