@@ -1,6 +1,8 @@
 //! Numbers and tables as text for a terminal.
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::intent::{Candidate, Plan};
 use crate::loss::{Goals, Loss, LossReport};
 use crate::search::{Comparison, CorePoint, Growth, SearchResult};
@@ -40,7 +42,7 @@ pub(crate) fn number(value: f64) -> String {
 /// US dollars: `$5.43 M`, `$3,400`.
 pub(crate) fn money(usd: f64) -> String {
     match usd {
-        usd if usd >= 1e9 => format!("${:.2} G", usd / 1e9),
+        usd if usd >= 1e9 => format!("${:.2} billion", usd / 1e9),
         usd if usd >= 1e6 => format!("${:.2} M", usd / 1e6),
         usd => format!("${}", number(usd)),
     }
@@ -64,16 +66,13 @@ pub(crate) fn watts(watts: f64) -> String {
     }
 }
 
-/// A share as percent; a share that is not whole never reads as 100 %.
+/// A share as percent; one that is not whole never reads as 100 %.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
-    if share < 1.0 && percent >= 99.95 {
-        return if share < 0.999_999 { format!("{:.3} %", percent.min(99.999)) } else { "100 %".to_owned() };
-    }
-    if (percent - percent.round()).abs() < 0.05 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
+    match share {
+        share if (0.9995..0.999_999).contains(&share) => "> 99.9 %".to_owned(),
+        _ if (percent - percent.round()).abs() < 0.05 => format!("{percent:.0} %"),
+        _ => format!("{percent:.1} %"),
     }
 }
 
@@ -287,8 +286,16 @@ impl Growth {
                 counts.cores
             )
         };
-        format!("{}\n{}\n{}", side(&self.from), side(&self.to), table(&rows))
+        format!("{}\n{}\n{}{}\n", side(&self.from), side(&self.to), table(&rows), self.which())
     }
+}
+
+/// A plan, candidate, loss report, search, comparison or growth as JSON, indented.
+///
+/// # Panics
+/// Never: these types have text for keys and no fallible parts.
+pub fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).expect("rows of numbers and text are JSON")
 }
 
 /// The curve of core oversubscription against pod size as a table.

@@ -59,6 +59,8 @@ proptest! {
 
     #[test]
     fn points_of_failure_are_those_of_the_graph(spec in specs()) {
+        // A GPU of two NICs outlives one of them; the graph judges NICs.
+        prop_assume!(spec.host.gpus >= spec.host.nics);
         let fabric = spec.build().unwrap();
         each(&spec, |loss| {
             let tier = match loss.part {

@@ -45,6 +45,7 @@ fn comparison_and_growth_count_what_changes() {
     let growth = Growth::doubled(&intent, &plan.candidates[0].combination, &catalog).unwrap();
     assert_eq!((growth.access.kept, growth.access.moved, growth.access.added), (1_024, 0, 1_024));
     assert_eq!((growth.leaf_spine.kept, growth.leaf_spine.moved, growth.leaf_spine.added), (512, 512, 1_024));
+    assert!(growth.which().contains("keeps 1 of its 2 cables to each of the first 16 spines"));
     // Beyond two tiers a third comes.
     let full = Intent::default();
     let combination = full.plan(&catalog).candidates[0].combination.clone();

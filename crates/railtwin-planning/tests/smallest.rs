@@ -53,6 +53,48 @@ fn one_gpu_more_than_two_tiers_carry_is_refused_with_the_limit() {
     assert!(beyond.refused[0].reason.starts_with("3 tiers of 64x400G ports end at 65,536 GPUs"));
 }
 
+/// Switches of 64 ports of 400 Gbps split in two for two planes: 128 ports of 200 Gbps, so two tiers reach four times as far.
+#[test]
+fn planes_whose_uplinks_are_split_too_reach_four_times_as_far() {
+    let base = Intent { tiers: vec![2], planes: vec![2], oversubscription: vec![1.0], ..Intent::default() };
+    for (gpus, gbps) in [(4_096, 400), (8_192, 200)] {
+        let plan = plan(&Intent { gpus, ..base.clone() });
+        let found = &plan.candidates[0];
+        assert_eq!(
+            (found.counts.gpus, found.spec.uplink),
+            (gpus.into(), railtwin_units::Rate::from_gbps(gbps))
+        );
+    }
+    let refused = plan(&Intent { gpus: 8_200, ..base }).refused;
+    assert!(refused[0].reason.contains("end at 8,192 GPUs"), "{}", refused[0].reason);
+}
+
+/// A scenario can be written of what a preset spells.
+#[test]
+fn presets_spell_the_same_fabric() {
+    for style in [Style::RailOptimised, Style::Clos] {
+        let plan = plan(&Intent { style, planes: vec![1], ..Intent::default() });
+        assert!(!plan.candidates.is_empty());
+        for one in &plan.candidates {
+            let preset = one.preset().unwrap_or_else(|| panic!("{}", one.combination.label()));
+            let fabric = preset.build().unwrap();
+            assert_eq!(fabric.switches().len() as u64, one.counts.switches());
+            assert_eq!(fabric.hosts().len() as u64, one.counts.hosts);
+        }
+    }
+}
+
+#[test]
+fn all_is_json() {
+    let plan = plan(&Intent::default());
+    let json = railtwin_planning::text::to_json(&plan);
+    for key in
+        ["\"candidates\"", "\"spine_up\"", "\"assumed_usd\"", "\"to_pods\"", "\"uplink_bps\": 400000000000"]
+    {
+        assert!(json.contains(key), "{key}");
+    }
+}
+
 #[test]
 fn hosts_beyond_the_ports_are_refused_in_words() {
     let fast = HostModel {

@@ -29,9 +29,14 @@ pub struct Combination {
 impl Combination {
     /// In words, such as `64x400G, 2 tiers, 1 plane, 1:1`.
     pub fn label(&self) -> String {
-        let Self { switch, tiers, planes, tors, oversubscription, core_oversubscription } = self;
+        format!("{}, {}", self.switch, self.short_label())
+    }
+
+    /// The same without the switch.
+    pub fn short_label(&self) -> String {
+        let Self { tiers, planes, tors, oversubscription, core_oversubscription, .. } = self;
         let many = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let mut label = format!("{switch}, {}, {}", many(*tiers, "tier"), many(*planes, "plane"));
+        let mut label = format!("{}, {}", many(*tiers, "tier"), many(*planes, "plane"));
         if *planes == 1 && *tors > 1 {
             label.push_str(&format!(", {tors} leaves a NIC"));
         }

@@ -8,6 +8,7 @@
 //! let fabric = &plan.candidates[0];
 //! assert_eq!((fabric.counts.leaves, fabric.counts.spines, fabric.counts.cores), (64, 32, 0));
 //! ```
+mod as_preset;
 mod candidate;
 mod counts;
 mod of_design;
@@ -82,7 +83,8 @@ pub struct Intent {
     pub planes: Vec<u32>,
     /// Leaves that a NIC reaches where there is one plane; 2 is dual-ToR.
     pub tors: Vec<u32>,
-    /// Capacity of a cable between switches; none is that of a port of the switch.
+    /// Capacity of a cable between switches; none is that of a port of the switch, and where such a fabric ends, ports
+    /// of switches split as those of NICs are.
     pub uplink: Option<Rate>,
     /// Lengths of cables; none is [`Lengths::of`].
     pub lengths: Option<Lengths>,
@@ -94,7 +96,7 @@ impl Default for Intent {
         Self {
             style: Style::RailOptimised,
             gpus: 2_048,
-            host: HostModel::grand_teton(),
+            host: HostModel::dgx_h100(),
             switches: vec!["64x400G".to_owned()],
             tiers: vec![2, 3],
             oversubscription: vec![1.0, 2.0],

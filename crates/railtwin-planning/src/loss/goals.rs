@@ -79,8 +79,8 @@ fn performance(spec: &ClosSpec, counts: &Counts) -> Goal {
             && seen.hash_stages <= 1
             && segment >= GPUS_DIRECT,
         because: format!(
-            "{} GPUs meet over {} switches and {} stages of hashing, {:.2} switches on the mean; a segment has {segment} GPUs",
-            seen.gpus, seen.hops_worst, seen.hash_stages, seen.hops_mean
+            "{} GPUs meet over {} switches, {:.2} on the mean, stages of hashing: {}; a segment has {segment} GPUs",
+            seen.gpus, seen.hops_worst, seen.hops_mean, seen.hash_stages
         ),
     }
 }

@@ -92,8 +92,8 @@ pub struct LossReport {
 }
 
 impl LossReport {
-    /// Computes what each class takes. A rail-only tier 2, whose pairs the switches do not all join, is left out with a
-    /// note.
+    /// Computes what each class takes. A rail-only tier 2, whose pairs the switches do not all join, and cables
+    /// between switches of one tier give a note in place of rows.
     pub fn of(spec: &ClosSpec) -> Self {
         report::report(spec)
     }

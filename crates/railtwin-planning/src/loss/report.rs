@@ -1,5 +1,5 @@
 //! Losses of a fabric from its shape.
-use railtwin_fabric::clos::{ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{ClosSpec, Peers, SpineGroups};
 
 use super::capacity::{Damage, bisection, leaf_up, pod_up};
 use super::{Kept, Loss, LossReport, LostPart};
@@ -24,9 +24,13 @@ struct Cut {
 
 pub(super) fn report(spec: &ClosSpec) -> LossReport {
     let shape = Shape::of(spec);
-    if spec.groups == SpineGroups::PerLeaf {
-        let note =
-            "a rail-only tier 2 does not join all GPUs: what its parts take is not computed".to_owned();
+    let beyond = match spec.peers {
+        _ if spec.groups == SpineGroups::PerLeaf => Some("a rail-only tier 2 does not join all GPUs"),
+        Peers::None => None,
+        Peers::Leaves(_) | Peers::Spines(_) => Some("switches of one tier have cables to each other"),
+    };
+    if let Some(beyond) = beyond {
+        let note = format!("{beyond}: what its parts take is not computed");
         return LossReport { losses: Vec::new(), notes: vec![note] };
     }
     let parts = [
@@ -193,6 +197,15 @@ fn cut(shape: &Shape<'_>, part: LostPart) -> Cut {
             let left = gpus - of_host;
             let inside = two(hosts) * (gpus * gpus - left * left);
             Cut { gpus: of_host * hosts, pairs: inside + hosts * (all - hosts) * of_host * gpus }
+        }
+        LostPart::LeafSpineCable if spec.tors == 1 && shape.leaf_up() == 1 => {
+            // The leaf's GPUs still meet under it.
+            let of_host = under_leaf(shape).iter().filter(|(_, share)| *share > 1.0 - 1e-9).count() as u64;
+            let inside = hosts * (hosts - 1) * of_host * (gpus - of_host);
+            Cut { gpus: 0, pairs: inside + hosts * (all - hosts) * of_host * gpus }
+        }
+        LostPart::SpineCoreCable if spec.spines * spec.spine_up == 1 && is_only_plane => {
+            Cut { gpus: 0, pairs: in_pod * (all - in_pod) * gpus * gpus }
         }
         LostPart::NicPort if spec.host.nic.ports == 1 => {
             let (users, share) = nic_users(shape);

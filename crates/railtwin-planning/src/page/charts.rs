@@ -28,7 +28,7 @@ fn group(role: &str) -> usize {
 }
 
 /// A bar for each candidate, its groups side by side, the assumed part of each hatched.
-pub(super) fn write_prices(html: &mut String, candidates: &[Candidate]) {
+pub(super) fn write_prices(html: &mut String, candidates: &[Candidate], labels: &[String]) {
     let most = candidates.iter().map(|one| one.price().usd).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -57,25 +57,19 @@ pub(super) fn write_prices(html: &mut String, candidates: &[Candidate]) {
             x(usd),
             height - AXIS,
             height - 8.0,
-            money(usd)
+            round_money(usd)
         );
     }
     for (row, candidate) in candidates.iter().enumerate() {
-        write_bar(html, candidate, row, &x);
+        write_bar(html, candidate, (row, &labels[row]), &x);
     }
     html.push_str("</svg>");
 }
 
-fn write_bar(html: &mut String, candidate: &Candidate, row: usize, x: &dyn Fn(f64) -> f64) {
+fn write_bar(html: &mut String, candidate: &Candidate, (row, label): (usize, &str), x: &dyn Fn(f64) -> f64) {
     let top = ROW * row as f64 + (ROW - BAR) / 2.0;
-    let label = candidate.combination.label();
-    let _ = write!(
-        html,
-        "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>",
-        top + 13.0,
-        row + 1,
-        escaped(&label)
-    );
+    let _ =
+        write!(html, "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>", top + 13.0, row + 1, label);
     let mut from = 0.0;
     for (index, (class, name)) in GROUPS.into_iter().enumerate() {
         let lines = candidate.bill.lines.iter().filter(|line| group(&line.role) == index);
@@ -130,36 +124,7 @@ pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Op
         html,
         "<svg viewBox=\"0 0 {WIDTH} {CURVE_HEIGHT}\" role=\"img\" aria-label=\"Price of each network against its bisection\">"
     );
-    for number in 0..=(end / step).round() as u32 {
-        let usd = f64::from(number) * step;
-        let _ = write!(
-            html,
-            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{HEAD}\" y2=\"{1}\"/><text class=\"tick\" x=\"{0:.1}\" \
-             y=\"{2}\">{3}</text>",
-            x(usd),
-            CURVE_HEIGHT - FOOT,
-            CURVE_HEIGHT - FOOT + 18.0,
-            money(usd)
-        );
-    }
-    for quarter in 0..=(widest / 0.25).floor() as u32 {
-        let share = f64::from(quarter) * 0.25;
-        let _ = write!(
-            html,
-            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{0:.1}\" y2=\"{0:.1}\"/><text class=\"end\" \
-             x=\"{1}\" y=\"{2:.1}\">{3}</text>",
-            y(share),
-            LEFT - 8.0,
-            y(share) + 4.0,
-            percent(share)
-        );
-    }
-    let _ = write!(
-        html,
-        "<text class=\"end\" x=\"{RIGHT}\" y=\"{}\">price of the network</text><text class=\"unit\" x=\"0\" y=\"10\">\
-         bisection, of full</text>",
-        CURVE_HEIGHT - 6.0
-    );
+    write_axes(html, (end, step), widest, &x, &y);
     if !curve.is_empty() {
         let path: Vec<String> = curve
             .iter()
@@ -182,6 +147,46 @@ pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Op
     html.push_str("</svg>");
 }
 
+/// Grid, ticks and names of the axes of the curve.
+fn write_axes(
+    html: &mut String,
+    (end, step): (f64, f64),
+    widest: f64,
+    x: &dyn Fn(f64) -> f64,
+    y: &dyn Fn(f64) -> f64,
+) {
+    for number in 0..=(end / step).round() as u32 {
+        let usd = f64::from(number) * step;
+        let _ = write!(
+            html,
+            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{HEAD}\" y2=\"{1}\"/><text class=\"tick\" x=\"{0:.1}\" \
+             y=\"{2}\">{3}</text>",
+            x(usd),
+            CURVE_HEIGHT - FOOT,
+            CURVE_HEIGHT - FOOT + 18.0,
+            round_money(usd)
+        );
+    }
+    for quarter in 0..=(widest / 0.25).floor() as u32 {
+        let share = f64::from(quarter) * 0.25;
+        let _ = write!(
+            html,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{0:.1}\" y2=\"{0:.1}\"/><text class=\"end\" \
+             x=\"{1}\" y=\"{2:.1}\">{3}</text>",
+            y(share),
+            LEFT - 8.0,
+            y(share) + 4.0,
+            percent(share)
+        );
+    }
+    let _ = write!(
+        html,
+        "<text class=\"end\" x=\"{RIGHT}\" y=\"{}\">price of the network</text><text class=\"unit\" x=\"0\" y=\"10\">\
+         bisection, of full</text>",
+        CURVE_HEIGHT - 6.0
+    );
+}
+
 fn write_dot(html: &mut String, point: &ParetoPoint, (x, y): (f64, f64), number: Option<usize>) {
     let lives = if point.survives_leaf { " lives" } else { "" };
     let title = escaped(&format!(
@@ -202,6 +207,14 @@ fn write_dot(html: &mut String, point: &ParetoPoint, (x, y): (f64, f64), number:
             y + 3.6
         ),
     };
+}
+
+/// US dollars at a tick.
+fn round_money(usd: f64) -> String {
+    match usd {
+        usd if usd >= 1e6 => format!("${} M", usd / 1e6),
+        usd => money(usd),
+    }
 }
 
 /// A round distance between ticks, so that there are 4 to 8 up to `most`.

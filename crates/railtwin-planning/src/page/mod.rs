@@ -18,16 +18,21 @@ pub fn render(plan: &Plan, found: Option<&SearchResult>) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"railtwin\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\
-         <body><main><h1>{title}</h1><p class=\"lead\">{}</p><p class=\"soft\">Hosts {}, style {}. Prices are those of the \
+         <body><main><h1>{title}</h1><p class=\"lead\">{}</p><p class=\"soft\">Hosts {}, style {}{}. Prices are those of the \
          catalog, which you can edit; hatched parts are assumed, not sourced. Hosts are not in the price.</p>",
         escaped(&answer(plan)),
         escaped(&plan.host),
-        plan.style
+        plan.style,
+        match switch_of_all(plan) {
+            Some(switch) => format!(", switches {}", escaped(switch)),
+            None => String::new(),
+        }
     );
     write_tiles(&mut html, plan);
-    tables::write_candidates(&mut html, plan);
-    charts::write_prices(&mut html, &plan.candidates);
-    tables::write_losses(&mut html, &plan.candidates);
+    let labels = labels(plan);
+    tables::write_candidates(&mut html, plan, &labels);
+    charts::write_prices(&mut html, &plan.candidates, &labels);
+    tables::write_losses(&mut html, &plan.candidates, &labels);
     charts::write_curve(&mut html, &plan.candidates, found);
     tables::write_refused(&mut html, plan, found);
     html.push_str("</main></body></html>\n");
@@ -52,6 +57,21 @@ pub fn render_report(name: &str, sections: &[Section]) -> String {
     }
     html.push_str("</main></body></html>\n");
     html
+}
+
+/// The switch of all candidates, where there is one.
+fn switch_of_all(plan: &Plan) -> Option<&str> {
+    let first = &plan.candidates.first()?.combination.switch;
+    plan.candidates.iter().all(|one| one.combination.switch == *first).then_some(first)
+}
+
+/// Names of the candidates, without the switch where it is that of all.
+fn labels(plan: &Plan) -> Vec<String> {
+    let is_short = switch_of_all(plan).is_some();
+    let label = |one: &Candidate| {
+        escaped(&if is_short { one.combination.short_label() } else { one.combination.label() })
+    };
+    plan.candidates.iter().map(label).collect()
 }
 
 /// The answer in a sentence or two.

@@ -8,7 +8,7 @@ use crate::search::{SearchResult, survives_leaf};
 use crate::text::{money, number, percent, rate};
 
 /// A row for each candidate.
-pub(super) fn write_candidates(html: &mut String, plan: &Plan) {
+pub(super) fn write_candidates(html: &mut String, plan: &Plan, labels: &[String]) {
     if plan.candidates.is_empty() {
         return;
     }
@@ -28,9 +28,9 @@ pub(super) fn write_candidates(html: &mut String, plan: &Plan) {
             counts.tiers.iter().filter_map(|tier| tier.oversubscription).map(|ratio| format!("{ratio:.2}"));
         let is_best = cheapest.is_some_and(|best| std::ptr::eq(best, candidate));
         let survives = if survives_leaf(candidate) {
-            "<span class=\"ok\">✓ yes</span>"
+            "<span class=\"ok\" title=\"yes\">✓</span>"
         } else {
-            "<span class=\"bad\">✗ no</span>"
+            "<span class=\"bad\" title=\"no\">✗</span>"
         };
         let _ = write!(
             html,
@@ -39,7 +39,7 @@ pub(super) fn write_candidates(html: &mut String, plan: &Plan) {
              <td>{survives}</td></tr>",
             if is_best { " class=\"best\"" } else { "" },
             row + 1,
-            escaped(&candidate.combination.label()),
+            labels[row],
             number(counts.gpus as f64),
             number(counts.leaves as f64),
             number(counts.spines as f64),
@@ -71,7 +71,7 @@ const PARTS: [(LostPart, &str); 7] = [
 ];
 
 /// What one lost part takes: a cell for each class.
-pub(super) fn write_losses(html: &mut String, candidates: &[Candidate]) {
+pub(super) fn write_losses(html: &mut String, candidates: &[Candidate], labels: &[String]) {
     if candidates.is_empty() {
         return;
     }
@@ -85,12 +85,7 @@ pub(super) fn write_losses(html: &mut String, candidates: &[Candidate]) {
     }
     html.push_str("</tr></thead><tbody>");
     for (row, candidate) in candidates.iter().enumerate() {
-        let _ = write!(
-            html,
-            "<tr><td class=\"l\"><span class=\"no\">{}</span>{}</td>",
-            row + 1,
-            escaped(&candidate.combination.label())
-        );
+        let _ = write!(html, "<tr><td class=\"l\"><span class=\"no\">{}</span>{}</td>", row + 1, labels[row]);
         for (part, _) in PARTS {
             match candidate.loss.of_part(part) {
                 Some(loss) => write_loss(html, loss),

@@ -64,6 +64,36 @@ impl Growth {
         Ok(Self::between(from, to))
     }
 
+    /// Which cables move, in words.
+    pub fn which(&self) -> String {
+        let (old, new) = (&self.from.spec, &self.to.spec);
+        let mut lines = Vec::new();
+        if self.access.moved > 0 {
+            lines.push(format!(
+                "Segments go from {} to {} hosts: hosts that change their segment take their cables along.",
+                old.hosts, new.hosts
+            ));
+        }
+        if self.leaf_spine.moved > 0 {
+            lines.push(format!(
+                "Each leaf keeps {} of its {} cables to each of the first {} spines; the others go to other spines.",
+                old.parallel.min(new.parallel),
+                old.parallel,
+                old.spines.min(new.spines)
+            ));
+            if new.pods > old.pods && new.segments < old.segments * old.pods {
+                lines.push(format!(
+                    "Leaves beyond the first {} segments go to spines of their own pod.",
+                    new.segments
+                ));
+            }
+        }
+        if self.spine_core.moved > 0 {
+            lines.push("Uplinks of spines spread over more cores.".to_owned());
+        }
+        if lines.is_empty() { "No cable moves.".to_owned() } else { lines.join(" ") }
+    }
+
     /// Compares two fabrics of the same host, style and leaves of a NIC.
     pub fn between(from: Candidate, to: Candidate) -> Self {
         let (before, after) = (Shape::of(&from.spec), Shape::of(&to.spec));

@@ -13,6 +13,9 @@ pub use growth::{CableMoves, Growth};
 use crate::intent::{Candidate, Intent};
 use crate::loss::LostPart;
 
+/// Oversubscriptions of the curve beside those of the intent.
+const RATIOS: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 4.0, 8.0];
+
 /// Share of its bandwidth that each GPU keeps after a leaf is lost.
 pub const KEPT_AFTER_A_LEAF: f64 = 0.5;
 
@@ -27,7 +30,8 @@ pub struct SearchResult {
     pub surviving: usize,
     /// The cheapest of the surviving; of equal prices the one with most bisection.
     pub best: Option<Candidate>,
-    /// Fabrics of which none is both cheaper and wider, by price: all feasible ones.
+    /// Fabrics that no other one beats in both price and bisection, by price: of all feasible ones, and of more
+    /// oversubscriptions than the intent has.
     pub pareto: Vec<ParetoPoint>,
 }
 
@@ -63,8 +67,10 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         ..intent.clone()
     };
     let tried = wide.combinations().len();
-    let priced = wide.plan(catalog).candidates.into_iter().filter(|candidate| candidate.notes.is_empty());
-    let candidates: Vec<Candidate> = priced.collect();
+    let candidates = priced(&wide, catalog);
+    let ratios = Intent { oversubscription: RATIOS.to_vec(), ..wide };
+    let mut all = priced(&ratios, catalog);
+    all.extend(candidates.iter().cloned());
     let surviving: Vec<&Candidate> = candidates.iter().filter(|one| survives_leaf(one)).collect();
     let best = surviving.iter().min_by(|a, b| {
         let bisection = |one: &Candidate| one.counts.bisection;
@@ -75,8 +81,13 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         feasible: candidates.len(),
         surviving: surviving.len(),
         best: best.map(|one| (*one).clone()),
-        pareto: pareto(&candidates),
+        pareto: pareto(&all),
     }
+}
+
+/// Candidates that the catalog prices whole.
+fn priced(intent: &Intent, catalog: &Catalog) -> Vec<Candidate> {
+    intent.plan(catalog).candidates.into_iter().filter(|candidate| candidate.notes.is_empty()).collect()
 }
 
 /// The candidates of which none other is as cheap and wider, or cheaper and as wide, by price.
