@@ -37,7 +37,10 @@ pub(super) fn buildings(set: &Set) -> Vec<Figure> {
 /// those between switches of `fabric_m`.
 pub(super) fn one_pod(set: &Set) -> Vec<Figure> {
     let both = PodComparison::hpn().expect("a test builds both designs");
-    let lengths = (set.number("access_m", pod_cost::ACCESS_M), set.number("fabric_m", pod_cost::FABRIC_M));
+    let lengths = (
+        set.number("access_m", pod_cost::ASSUMED_ACCESS_M),
+        set.number("fabric_m", pod_cost::ASSUMED_FABRIC_M),
+    );
     let prices = NetworkPrices::of(&Catalog::builtin(), lengths.0, lengths.1).expect("the catalog reaches");
     let prices = prices.expect("the catalog has a switch of 51.2T");
     vec![
@@ -114,7 +117,12 @@ mod tests {
             let cells: Vec<&str> = line.split(',').collect();
             let (_, name, ..) = DESIGNS.iter().find(|(design, ..)| *design == cells[0]).unwrap();
             let counts = cells[2..].iter().map(|cell| cell.parse().unwrap_or(0.0));
-            printed.extend(COLUMNS.iter().zip(counts).map(|(column, count)| (format!("{name}_{}.{column}", cells[1]), count)));
+            printed.extend(
+                COLUMNS
+                    .iter()
+                    .zip(counts)
+                    .map(|(column, count)| (format!("{name}_{}.{column}", cells[1]), count)),
+            );
         }
         let source = format!("{CALCULATION}reference-counts");
         let of_table = rows().into_iter().filter(|row| row.source() == source);

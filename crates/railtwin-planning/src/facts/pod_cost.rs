@@ -59,10 +59,10 @@ pub struct NetworkPrices {
 }
 
 /// Length of an access cable in m. Leaves of rails stand apart from the racks of hosts; the paper prints no length.
-pub const ACCESS_M: f64 = 30.0;
+pub const ASSUMED_ACCESS_M: f64 = 30.0;
 
 /// Length of a cable between switches of one building in m. The paper keeps all below 100 m.
-pub const FABRIC_M: f64 = 60.0;
+pub const ASSUMED_FABRIC_M: f64 = 60.0;
 
 /// Ports of a 51.2T switch at 400 Gbps.
 const SWITCH_PORTS: u32 = 128;
@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_catalog_prices_the_saving_near_the_papers() {
-        let prices = NetworkPrices::of(&Catalog::builtin(), ACCESS_M, FABRIC_M).unwrap().unwrap();
+        let prices =
+            NetworkPrices::of(&Catalog::builtin(), ASSUMED_ACCESS_M, ASSUMED_FABRIC_M).unwrap().unwrap();
         let saved = comparison().cost_saved(&prices);
         assert!((0.25..0.45).contains(&saved), "{saved}: {}", comparison().text(&prices));
     }
