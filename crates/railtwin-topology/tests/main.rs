@@ -1,4 +1,5 @@
 //! Tests of forms over real files and random bytes.
+#![allow(clippy::disallowed_methods, reason = "tests read files of data")]
 mod astra_sim;
 mod damage;
 mod fabrics;
