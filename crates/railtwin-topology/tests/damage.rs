@@ -90,7 +90,8 @@ fn deep_and_large_files_end() {
     read("simai", b"4294967295 1 4294967295 1 1 A100\n\n0 1 1Gbps 1ns 0\n");
     read("hpcc", b"67108864 67108863 1\n0\n0 1 1Gbps 1ns 0\n");
     read("astra-sim", b"topology: [Switch, Switch]\nnpus_count: [4000000, 4000000]\n");
-    read("astra-sim", format!("topology: {}\nnpus_count: 1\n", "[".repeat(100_000)).as_bytes());
+    read("astra-sim", format!("topology: {}\nnpus_count: 1\n", "[".repeat(30_000)).as_bytes());
+    read("astra-sim", format!("topology: 1\nnpus_count: {}\n", "- ".repeat(15_000)).as_bytes());
 }
 
 proptest! {

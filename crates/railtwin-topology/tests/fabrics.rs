@@ -57,15 +57,26 @@ pub fn fabrics() -> impl Strategy<Value = Fabric> {
             Preset::Hpn(Hpn { segments, hosts, spare_hosts, planes, spines: 2, host, ..Hpn::default() })
         },
     );
-    let others = prop::sample::select(vec![
-        Preset::Rlft(Rlft::default()),
-        Preset::AiZone(AiZone::default()),
-        Preset::DcnPlus(DcnPlus::default()),
-    ]);
-    let small = |fabric: &Fabric| fabric.cable_count() < 20_000;
-    prop_oneof![4 => leaf_spine, 2 => fat_tree, 3 => hpn, 1 => others]
+    let rlft = (1_u32..=3, 2_u32..=3)
+        .prop_map(|(half, stages)| Preset::Rlft(Rlft { ports: 2 * half, stages, ..Rlft::default() }));
+    let ai_zone = (1_u32..=2, 1_u32..=2, 1_u32..=3).prop_map(|(segments, hosts, uplinks)| {
+        Preset::AiZone(AiZone { segments, hosts, uplinks, ..AiZone::default() })
+    });
+    let dcn_plus = (1_u32..=2, 1_u32..=2, 1_u32..=2, host()).prop_map(|(pods, segments, hosts, host)| {
+        let (spines, parallel, cores) = (2, 2, 2);
+        Preset::DcnPlus(DcnPlus {
+            pods,
+            segments,
+            hosts,
+            spines,
+            parallel,
+            cores,
+            host,
+            ..DcnPlus::default()
+        })
+    });
+    prop_oneof![3 => leaf_spine, 1 => fat_tree, 3 => hpn, 1 => rlft, 1 => ai_zone, 2 => dcn_plus]
         .prop_filter_map("fits", |preset| preset.build().ok())
-        .prop_filter("small", small)
 }
 
 /// A cable by what its ends are: tiers (0 of hosts), rate, delay.

@@ -83,7 +83,9 @@ proptest! {
 
     #[test]
     fn leaf_spines_come_back(leaves in 1_u32..=4, hosts in 1_u32..=4, uplinks in 1_u32..=4, parallel in 1_u32..=2, nics in 1_u32..=2) {
-        let one = HostSpec { gpus: Some(nics), nics: Some(nics), nic_ports: Some(1), nic_port_capacity: Some(Rate::from_gbps(400)), ..HostSpec::default() };
+        let rate = Some(Rate::from_gbps(400));
+        let (gpus, nics_of, nic_ports) = (Some(nics), Some(nics), Some(1));
+        let one = HostSpec { gpus, nics: nics_of, nic_ports, nic_port_capacity: rate, ..HostSpec::default() };
         let preset = LeafSpine { leaves, hosts_per_leaf: hosts, uplinks, parallel, host: one, ..LeafSpine::default() };
         let Ok(fabric) = preset.build() else { return Ok(()) };
         let topology = Topology::of_fabric(&fabric);

@@ -67,6 +67,17 @@ fn damage_is_found_and_the_rest_is_read() {
 }
 
 #[test]
+fn a_header_that_counts_nvswitches_twice_makes_no_gpu_a_switch() {
+    let twice = TWO_SERVERS.replace("9 2 2 3", "9 2 2 5");
+    let topology = read("simai", &twice).expect("still one");
+    assert_eq!(topology.findings.iter().map(|one| one.kind).collect::<Vec<_>>(), ["count-differs"]);
+    assert_eq!(outline(&topology), outline(&read("simai", TWO_SERVERS).expect("whole")));
+    // A header that has one node too few.
+    let topology = read("simai", &TWO_SERVERS.replace("9 2 2 3", "8 2 2 3")).expect("still one");
+    assert_eq!(outline(&topology), outline(&read("simai", TWO_SERVERS).expect("whole")));
+}
+
+#[test]
 fn a_shared_nvswitch_is_a_domain_or_a_host() {
     let shared = TWO_SERVERS.replace("2 5 2880Gbps", "2 4 2880Gbps");
     let topology = read("simai", &shared).expect("whole");

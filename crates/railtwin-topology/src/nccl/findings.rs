@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_units::Rate;
 
 use super::host::{NcclDeviceKind, NcclHost, NcclNic};
+use super::pcie::NcclPcieLink;
 use crate::topology::Finding;
 
 impl NcclHost {
@@ -101,33 +102,37 @@ fn rates(host: &mut NcclHost) {
     }
 }
 
-/// GPUs, or NICs of one kind, whose PCIe links differ.
+/// GPUs, or NICs of one device and rate, whose PCIe links differ.
 fn generations(host: &mut NcclHost) {
-    for (kind, what) in [(NcclDeviceKind::Gpu, "GPUs"), (NcclDeviceKind::Nic, "NICs")] {
-        let mut links: BTreeMap<(Option<&str>, String), Vec<&str>> = BTreeMap::new();
-        for device in host.devices.iter().filter(|device| device.kind == kind && device.link.speed.is_some())
-        {
-            let model = if kind == NcclDeviceKind::Nic { device.attribute("device") } else { None };
-            let width = device.link.width.map_or(String::new(), |width| format!(" x{width}"));
-            let link = format!("{}{width}", device.link.speed_text());
-            links.entry((model, link)).or_default().push(&device.bus);
+    let mut speeds: BTreeMap<u32, u64> = BTreeMap::new();
+    for (device, net) in host.nics.iter().flat_map(|nic| &nic.nets) {
+        if let Some(device) = device {
+            *speeds.entry(*device).or_default() += net.speed_mbps().unwrap_or(0).min(1 << 32);
         }
-        let mut of_model: BTreeMap<Option<&str>, Vec<(&str, usize)>> = BTreeMap::new();
-        for ((model, link), buses) in &links {
-            of_model.entry(*model).or_default().push((link, buses.len()));
-        }
-        let mixed = of_model.into_values().filter(|links| links.len() > 1);
-        let seen: Vec<String> = mixed
-            .map(|links| {
-                let each: Vec<String> =
-                    links.iter().map(|(link, count)| format!("{count} at {link}")).collect();
-                format!("{what} have links of different generation or width: {}", each.join(", "))
-            })
-            .collect();
-        for seen in seen {
-            let name = host.name.clone();
-            host.find("mixed-generations", name, seen);
-        }
+    }
+    let mut links: BTreeMap<(NcclDeviceKind, Option<&str>, u64), BTreeMap<NcclPcieLink, u32>> =
+        BTreeMap::new();
+    for (row, device) in (0_u32..).zip(&host.devices).filter(|(_, device)| device.link.speed.is_some()) {
+        let (model, speed) = match device.kind {
+            NcclDeviceKind::Gpu => (None, 0),
+            NcclDeviceKind::Nic => (device.attribute("device"), speeds.get(&row).copied().unwrap_or(0)),
+            _ => continue,
+        };
+        *links.entry((device.kind, model, speed)).or_default().entry(device.link).or_default() += 1;
+    }
+    let mut found = Vec::new();
+    for ((kind, ..), links) in links.into_iter().filter(|(_, links)| links.len() > 1) {
+        let what = if kind == NcclDeviceKind::Gpu { "GPUs" } else { "NICs" };
+        let each = links.into_iter().map(|(link, count)| {
+            let width = link.width.map_or(String::new(), |width| format!(" x{width}"));
+            format!("{count} at {}{width}", link.speed_text())
+        });
+        let each: Vec<String> = each.collect();
+        found.push(format!("{what} have links of different generation or width: {}", each.join(", ")));
+    }
+    for seen in found {
+        let name = host.name.clone();
+        host.find("mixed-generations", name, seen);
     }
 }
 

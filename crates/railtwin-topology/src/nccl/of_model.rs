@@ -102,6 +102,9 @@ impl NcclHost {
         dev: &mut u32,
         gdr: bool,
     ) {
+        // A frontend NIC has a link that carries it, whatever GPUs have.
+        let own = NcclPcieLink::carrying(model.port_capacity * u64::from(model.ports));
+        let link = if gdr { link } else { own.filter(|own| *own > link).unwrap_or(link) };
         let device = self.add(cpu, parent, (kind, number), "0x020700", link);
         let nets = (0..model.ports).map(|port| {
             let name = format!("mlx5_{dev}");

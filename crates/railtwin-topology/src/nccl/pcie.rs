@@ -54,14 +54,13 @@ impl NcclPcieLink {
         }))
     }
 
-    /// The smallest link that carries a rate: of the oldest generation from 3 on with at most 16 lanes; none above 7.
+    /// The link that carries a rate: of the oldest generation from 3 on whose 16 lanes do, with the fewest lanes that do; none
+    /// above 7.
     pub fn carrying(rate: Rate) -> Option<Self> {
         let links = [80, 160, 320, 640, 1_280]
             .into_iter()
             .flat_map(|speed| [1, 2, 4, 8, 16].map(|width| Self { speed: Some(speed), width: Some(width) }));
-        let links = links.filter(|link| link.rate().is_some_and(|carried| carried >= rate));
-        // Of links of one rate that with the most lanes.
-        links.min_by_key(|link| (link.rate().map(Rate::bits_per_s), std::cmp::Reverse(link.width)))
+        links.into_iter().find(|link| link.rate().is_some_and(|carried| carried >= rate))
     }
 
     /// Its speed as the kernel prints it; empty where nothing tells it.

@@ -15,8 +15,10 @@ const FORMAT: &str = "ASTRA-sim network";
 /// Bound of NPUs, and of cables: what the memory of a normal machine holds.
 const MOST: u64 = 1 << 22;
 
-/// Bound of bytes of a file: a few lines are normal.
-const LARGEST_FILE: usize = 1 << 20;
+/// Bounds of bytes of a file, where a few lines are normal, and of brackets within one another: what a parser of YAML does
+/// grows with their product.
+const LARGEST_FILE: usize = 1 << 15;
+const DEEPEST: u32 = 32;
 
 /// What joins the NPUs of a dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,8 +110,17 @@ fn dimensions(source: &Source<'_>, topology: &mut Topology) -> Result<Vec<Dimens
     let wrong = |problem: String, accepted: &str| FormatError::new(FORMAT, source.name, problem, accepted);
     let accepted =
         "write topology, npus_count, bandwidth and latency, each a list with a value for each dimension";
-    if source.bytes.len() > LARGEST_FILE {
-        return Err(wrong("is larger than 1 MiB".to_owned(), accepted).foreign());
+    let mut depth = 0_u32;
+    let mut deepens = |byte: &u8| {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    };
+    if source.bytes.len() > LARGEST_FILE || source.bytes.iter().any(&mut deepens) {
+        return Err(wrong("is larger or deeper than a network of dimensions".to_owned(), accepted).foreign());
     }
     let parsed: Value = serde_yaml_ng::from_slice(source.bytes).map_err(|error| {
         let line = error.location().map_or(1, |place| place.line() as u64);

@@ -66,13 +66,13 @@ impl Nodes {
     }
 
     fn node(&self, number: u32) -> Node {
-        if number >= self.count {
-            return Node::Unknown;
-        }
         let switch = self.switches.get(&number).map(|&row| Node::Switch(row));
         let known = switch.or_else(|| self.nvswitches.get(&number).map(|&row| Node::NvSwitch(row)));
-        let below = self.special.partition_point(|&special| special < number) as u32;
-        known.unwrap_or(Node::Gpu(number - below))
+        match known {
+            Some(node) => node,
+            None if number >= self.count => Node::Unknown,
+            None => Node::Gpu(number - self.special.partition_point(|&special| special < number) as u32),
+        }
     }
 
     /// GPUs that the header leaves.
@@ -102,7 +102,11 @@ fn named(file: &SimaiTopology, topology: &mut Topology) -> (Vec<u32>, Vec<u32>) 
     let mut likely: Vec<(u32, u32)> = links.into_iter().map(|(node, count)| (count, node)).collect();
     likely.sort_unstable();
     let is_sorted = all.is_sorted();
-    for (count, node) in likely.into_iter().rev().take(missing.min(1 << 26) as usize) {
+    let missing = missing.min(1 << 26) as usize;
+    // Nodes that have no more links than those left over are GPUs like them.
+    let usual = likely.iter().rev().nth(missing).map_or(0, |&(count, _)| count);
+    let likely = likely.into_iter().rev().take(missing);
+    for (count, node) in likely.filter(|(count, _)| *count > usual) {
         let seen = format!("it is not named as a switch, and is taken as one for its {count} links");
         topology.find("unknown-device", node.to_string(), seen);
         all.push(node);
@@ -327,6 +331,14 @@ impl<'a> Reading<'a> {
                 format!("the header announces {} links, and {links} follow", self.file.announced_links);
             self.topology.find("count-differs", "header", seen);
         }
+        let beyond = self.nodes.special.iter().filter(|&&node| node >= self.nodes.count).count();
+        if beyond > 0 {
+            let seen =
+                format!("{beyond} switches have numbers beyond the {} nodes of the header", self.nodes.count);
+            self.topology.find("count-differs", "header", seen);
+        }
+        let alone = self.file.notes.iter().filter(|note| note.ends_with("nodes have no link"));
+        self.topology.notes.extend(alone.cloned());
         let lossy = self.file.links.iter().filter(|link| link.loss > 0.0).count();
         if lossy > 0 {
             self.topology.notes.push(format!("{lossy} links lose packets, which a topology does not say"));
