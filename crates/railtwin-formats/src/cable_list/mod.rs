@@ -207,8 +207,12 @@ impl Row<'_> {
                 "the row has no end of a cable",
                 "write device and port of both ends, or of one for a free port",
             )),
-            [Some(port), None] if list.ports()[port as usize].cable != NONE => Ok(Some(self.taken(list, 0, port))),
-            [None, Some(port)] if list.ports()[port as usize].cable != NONE => Ok(Some(self.taken(list, 1, port))),
+            [Some(port), None] if list.ports()[port as usize].cable != NONE => {
+                Ok(Some(self.taken(list, 0, port)))
+            }
+            [None, Some(port)] if list.ports()[port as usize].cable != NONE => {
+                Ok(Some(self.taken(list, 1, port)))
+            }
             _ => Ok(None),
         }
     }

@@ -10,11 +10,5 @@ mod sonic_types;
 use crate::form::Form;
 
 /// All forms. A form that is easily mistaken stands behind those that are not.
-pub(crate) const ALL: &[Form] = &[
-    sonic_minigraph::FORM,
-    sonic_config_db::FORM,
-    hedgehog::FORM,
-    netbox::FORM,
-    lldp::FORM,
-    cables::FORM,
-];
+pub(crate) const ALL: &[Form] =
+    &[sonic_minigraph::FORM, sonic_config_db::FORM, hedgehog::FORM, netbox::FORM, lldp::FORM, cables::FORM];
