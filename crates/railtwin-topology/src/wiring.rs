@@ -168,7 +168,9 @@ pub(crate) fn join(
 /// Whether a name is an address of hardware: `0c:4f:9b:c4:18:61`, `0c4f.9bc4.1861`.
 pub(crate) fn is_mac(name: &str) -> bool {
     let digits = name.chars().filter(char::is_ascii_hexdigit).count();
-    digits == 12 && matches!(name.len(), 14 | 17) && name.chars().all(|letter| letter.is_ascii_hexdigit() || ":-.".contains(letter))
+    digits == 12
+        && matches!(name.len(), 14 | 17)
+        && name.chars().all(|letter| letter.is_ascii_hexdigit() || ":-.".contains(letter))
 }
 
 /// Enters the adapters of hosts by the names of their ports: `nic-1:port-0` and `nic-1:port-1` are of `nic-1`.

@@ -41,7 +41,9 @@ impl DeviceType {
             "FabricSpineRouter" => Self::Switch(4),
             "UpperSpineRouter" => Self::Switch(5),
             "RegionalHub" | "AZNGHub" | "CoreRouter" => Self::Switch(6),
-            _ if text.ends_with("Router") || text.ends_with("ToR") || text.ends_with("Hub") => Self::OtherSwitch,
+            _ if text.ends_with("Router") || text.ends_with("ToR") || text.ends_with("Hub") => {
+                Self::OtherSwitch
+            }
             _ if text.ends_with("Server") => Self::Host,
             _ => Self::Unknown,
         }

@@ -8,8 +8,13 @@ use crate::form::{Form, Source};
 const FORMAT: &str = "cable list";
 
 /// The entry.
-pub(crate) const FORM: Form =
-    Form { name: "cables", title: "Cable list (CSV)", is_one, read: Some(read::read), write: Some(write::write) };
+pub(crate) const FORM: Form = Form {
+    name: "cables",
+    title: "Cable list (CSV)",
+    is_one,
+    read: Some(read::read),
+    write: Some(write::write),
+};
 
 fn is_one(source: &Source<'_>) -> bool {
     railtwin_formats::is_cable_list(source.bytes)

@@ -15,7 +15,8 @@ use crate::wiring;
 /// As [`railtwin_formats::parse_cable_list`], but for ports that hold two cables, which are findings.
 pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("cables");
-    let of_form: Vec<Source<'_>> = sources.iter().copied().filter(|source| is_cable_list(source.bytes)).collect();
+    let of_form: Vec<Source<'_>> =
+        sources.iter().copied().filter(|source| is_cable_list(source.bytes)).collect();
     let (first, rest) = of_form.split_first().ok_or_else(|| {
         let name = sources.first().map_or("", |source| source.name);
         FormatError::new(FORMAT, name, "is no cable list", "write a row for each cable").foreign()

@@ -23,5 +23,7 @@ pub(crate) const FORM: Form = Form {
 fn is_one(source: &Source<'_>) -> bool {
     let head = source.head();
     let is_word = |word: &str| head.contains(word);
-    is_word("githedgehog.com/") && is_word("kind") && ["Switch", "Server", "Connection"].into_iter().any(is_word)
+    is_word("githedgehog.com/")
+        && is_word("kind")
+        && ["Switch", "Server", "Connection"].into_iter().any(is_word)
 }

@@ -29,7 +29,8 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
             let value: Value = serde_yaml_ng::from_str(document).map_err(|error| {
                 let within = error.location().map_or(1, |place| place.line().max(1)) as u64;
                 let problem = format!("is not YAML: {error}");
-                FormatError::new(FORMAT, source.name, problem, "write the object anew").at_line(line + within - 1)
+                FormatError::new(FORMAT, source.name, problem, "write the object anew")
+                    .at_line(line + within - 1)
             })?;
             reading.object(value, line, 0, &mut names, &mut connections);
         }
@@ -220,7 +221,9 @@ impl Reading {
             for (key, links) in body.as_mapping().into_iter().flatten() {
                 let all = match key.as_str().unwrap_or("") {
                     "link" => std::slice::from_ref(links),
-                    "links" | "peerLinks" | "sessionLinks" => links.as_sequence().map_or(&[][..], Vec::as_slice),
+                    "links" | "peerLinks" | "sessionLinks" => {
+                        links.as_sequence().map_or(&[][..], Vec::as_slice)
+                    }
                     _ => continue,
                 };
                 has_links = has_links || !all.is_empty();

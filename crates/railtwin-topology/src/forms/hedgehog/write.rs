@@ -211,7 +211,8 @@ impl Writer<'_> {
     fn fabric(&self, text: &mut String, key: [u32; 2], links: &Links, names: &mut BTreeSet<String>) {
         let [low, high] = key.map(|device| &self.list.devices()[device as usize]);
         let is_mesh = high.role == Some(DeviceRole::Leaf);
-        let (kind, sides) = if is_mesh { ("mesh", ["leaf1", "leaf2"]) } else { ("fabric", ["leaf", "spine"]) };
+        let (kind, sides) =
+            if is_mesh { ("mesh", ["leaf1", "leaf2"]) } else { ("fabric", ["leaf", "spine"]) };
         let name = unique(names, &format!("{}--{kind}--{}", high.name, low.name));
         self.head(text, "wiring.githedgehog.com/v1beta1", "Connection", &name);
         let _ = write!(text, "spec:\n  {kind}:\n    links:\n");

@@ -39,7 +39,10 @@ impl AllChassis {
             if let Ok(document) = serde_json::from_str::<Value>(text) {
                 all.json(&document, false);
             }
-        } else if text.lines().any(|line| line.trim_start().starts_with("Interface:") || line.starts_with("Local chassis")) {
+        } else if text
+            .lines()
+            .any(|line| line.trim_start().starts_with("Interface:") || line.starts_with("Local chassis"))
+        {
             all.text(text);
         } else {
             all.keys(text);
@@ -97,7 +100,8 @@ impl AllChassis {
             None => &[],
         };
         for one in all {
-            let is_on = one.get("enabled").is_some_and(|on| on.as_bool() == Some(true) || on.as_str() == Some("on"));
+            let is_on =
+                one.get("enabled").is_some_and(|on| on.as_bool() == Some(true) || on.as_str() == Some("on"));
             chassis.capability(one.get("type").and_then(Value::as_str).unwrap_or(""), is_on);
         }
     }
@@ -131,7 +135,10 @@ impl AllChassis {
                 }
                 "Capability" if !current.is_empty() => {
                     let (name, state) = value.split_once(',').unwrap_or((value, ""));
-                    self.by_name.entry(current.clone()).or_default().capability(name.trim(), state.trim() == "on");
+                    self.by_name
+                        .entry(current.clone())
+                        .or_default()
+                        .capability(name.trim(), state.trim() == "on");
                 }
                 _ => {}
             }

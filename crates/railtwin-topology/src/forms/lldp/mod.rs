@@ -13,8 +13,13 @@ use railtwin_formats::telemetry::{Format, detect_format};
 use crate::form::{Form, Source};
 
 /// The entry.
-pub(crate) const FORM: Form =
-    Form { name: "lldp", title: "LLDP neighbors (lldpcli, show lldp)", is_one, read: Some(read::read), write: None };
+pub(crate) const FORM: Form = Form {
+    name: "lldp",
+    title: "LLDP neighbors (lldpcli, show lldp)",
+    is_one,
+    read: Some(read::read),
+    write: None,
+};
 
 fn is_one(source: &Source<'_>) -> bool {
     table::has_header(&source.head()) || detect_format(source.bytes) == Some(Format::Lldp)

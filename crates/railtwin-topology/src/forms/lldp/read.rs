@@ -78,7 +78,10 @@ fn name_of(source: &Source<'_>) -> String {
 
 /// Whether a port is one of a switch by its name.
 fn is_switch_port(name: &str) -> bool {
-    name.starts_with("Ethernet") || name.starts_with("swp") || name.starts_with("Management") || name.contains('/')
+    name.starts_with("Ethernet")
+        || name.starts_with("swp")
+        || name.starts_with("Management")
+        || name.contains('/')
 }
 
 /// Whether a port of a switch is that of its management.
@@ -123,7 +126,10 @@ impl Fabric {
             let neighbors = told.neighbors.into_iter().map(|info| Heard {
                 port: info.port.get(device.len() + 1..).unwrap_or("").to_owned(),
                 is_bridge: all.by_name.get(&info.neighbor).is_some_and(|chassis| chassis.is_bridge),
-                is_station: all.by_name.get(&info.neighbor).is_some_and(|one| one.is_station && !one.is_bridge),
+                is_station: all
+                    .by_name
+                    .get(&info.neighbor)
+                    .is_some_and(|one| one.is_station && !one.is_bridge),
                 device: info.neighbor,
                 far_port: info.neighbor_port,
                 ..Heard::default()
@@ -167,8 +173,13 @@ impl Fabric {
             let known = self.short.entry(short);
             known.and_modify(|one| *one = None).or_insert_with(|| Some(name.clone()));
         }
-        let bridges: BTreeSet<&str> =
-            self.heard.values().flatten().filter(|one| one.is_bridge).map(|one| self.name(&one.device)).collect();
+        let bridges: BTreeSet<&str> = self
+            .heard
+            .values()
+            .flatten()
+            .filter(|one| one.is_bridge)
+            .map(|one| self.name(&one.device))
+            .collect();
         for (name, heard) in &self.heard {
             let is_switch = match role_of(name) {
                 Some(role) => role.tier() > 0,
@@ -206,7 +217,9 @@ impl Fabric {
             }
         }
         if management > 0 {
-            topology.notes.push(format!("{management} neighbors of management ports of switches are left out"));
+            topology
+                .notes
+                .push(format!("{management} neighbors of management ports of switches are left out"));
         }
         told.sort_by_cached_key(|told| (told.device, natural(&told.heard.port)));
         join_told(topology, &told, |row, topology| {
@@ -255,7 +268,12 @@ impl Fabric {
             let kind = if is_switch { "unnamed-switch" } else { "unnamed-host" };
             topology.find(kind, name, format!("{device} port {} hears a chassis without a name", one.port));
         }
-        Some(enter(topology, name, is_switch, self.chassis.get(name).or_else(|| self.chassis.get(&one.device))))
+        Some(enter(
+            topology,
+            name,
+            is_switch,
+            self.chassis.get(name).or_else(|| self.chassis.get(&one.device)),
+        ))
     }
 }
 
@@ -305,8 +323,10 @@ fn join_told(topology: &mut Topology, told: &[Told<'_>], has_file: impl Fn(u32, 
             None => {
                 if has_file(one.far, topology) {
                     let far = topology.list.devices()[one.far as usize].name.clone();
-                    let seen =
-                        format!("{own_name} port {} hears its port {}, and it does not hear {own_name} there", heard.port, heard.far_port);
+                    let seen = format!(
+                        "{own_name} port {} hears its port {}, and it does not hear {own_name} there",
+                        heard.port, heard.far_port
+                    );
                     topology.find("one-sided-link", far, seen);
                 }
                 far_name(heard, &own_name)

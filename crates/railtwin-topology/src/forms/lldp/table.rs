@@ -4,8 +4,15 @@ use crate::wiring;
 
 /// Names of columns, without spaces and in small letters.
 const LOCAL: [&str; 6] = ["localport", "port", "localintf", "interface", "localinterface", "localportid"];
-const DEVICE: [&str; 7] =
-    ["remotedevice", "neighbordeviceid", "deviceid", "remotehost", "remotesystemname", "systemname", "neighbor"];
+const DEVICE: [&str; 7] = [
+    "remotedevice",
+    "neighbordeviceid",
+    "deviceid",
+    "remotehost",
+    "remotesystemname",
+    "systemname",
+    "neighbor",
+];
 const PORT: [&str; 5] = ["remoteportid", "neighborportid", "portid", "remoteport", "remoteinterface"];
 
 /// Columns of a table: where each begins.
@@ -44,7 +51,8 @@ impl Columns {
     /// Of a header line and the line behind it, whose dashes tell widths where there are any.
     fn of(header: &str, next: Option<&str>) -> Option<Self> {
         let names = headings(header);
-        let find = |any: &[&str]| any.iter().find_map(|wanted| names.iter().position(|(_, name)| name == wanted));
+        let find =
+            |any: &[&str]| any.iter().find_map(|wanted| names.iter().position(|(_, name)| name == wanted));
         let (local, device, port) = (find(&LOCAL)?, find(&DEVICE)?, find(&PORT)?);
         let is_rule = |line: &&str| {
             line.contains("--") && line.chars().all(|letter| letter == '-' || letter.is_whitespace())
@@ -64,10 +72,21 @@ impl Columns {
         })
     }
 
-    fn cell(&self, line: &str, column: usize) -> String {
-        let (start, end) = self.spans[column];
-        let cell: String = line.chars().skip(start).take(end.saturating_sub(start)).collect();
-        cell.trim().to_owned()
+    /// The cells of a line: by where columns begin, or by gaps of two spaces where a cell is wider than its column.
+    fn cells(&self, line: &str) -> Vec<String> {
+        let letters: Vec<char> = line.chars().collect();
+        let is_word = |at: usize| letters.get(at).is_some_and(|letter| !letter.is_whitespace());
+        if self.spans.iter().any(|&(start, _)| start > 0 && is_word(start - 1) && is_word(start)) {
+            let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+            let mut cells: Vec<String> = cells.map(str::to_owned).collect();
+            cells.resize(self.spans.len(), String::new());
+            return cells;
+        }
+        let cell = |&(start, end): &(usize, usize)| {
+            let end = end.min(letters.len());
+            letters.get(start..end).unwrap_or(&[]).iter().collect::<String>().trim().to_owned()
+        };
+        self.spans.iter().map(cell).collect()
     }
 }
 
@@ -108,7 +127,9 @@ pub(super) fn parse(text: &str) -> Vec<Heard> {
     let mut lines = text.lines().zip(1_u64..).peekable();
     let mut wrapped: Option<String> = None;
     while let Some((line, number)) = lines.next() {
-        if may_be_header(line) && let Some(found) = Columns::of(line, lines.peek().map(|(line, _)| *line)) {
+        if may_be_header(line)
+            && let Some(found) = Columns::of(line, lines.peek().map(|(line, _)| *line))
+        {
             columns = Some(found);
             continue;
         }
@@ -122,7 +143,8 @@ pub(super) fn parse(text: &str) -> Vec<Heard> {
             wrapped = Some(line.trim().to_owned());
             continue;
         }
-        let cell = |column: usize| columns.cell(line, column);
+        let cells = columns.cells(line);
+        let cell = |column: usize| cells[column].clone();
         let device = Some(cell(columns.device)).filter(|text| !text.is_empty()).or_else(|| wrapped.take());
         wrapped = None;
         let (port, id) = (long_name(&cell(columns.local)), cell(columns.port));

@@ -16,9 +16,8 @@ impl Reading {
     /// Enters a cable.
     pub(super) fn cable(&mut self, record: &Value, number: u32) {
         let label = text_of(record, "label").map(str::to_owned);
-        let label = label.unwrap_or_else(|| {
-            format!("cable {}", id_of(record, "id").unwrap_or(u64::from(number)))
-        });
+        let label =
+            label.unwrap_or_else(|| format!("cable {}", id_of(record, "id").unwrap_or(u64::from(number))));
         let before = self.other_ends;
         let [a, b] = ["a", "b"].map(|side| self.side(record, side));
         match text_of(record, "status").map(str::to_ascii_lowercase).as_deref() {

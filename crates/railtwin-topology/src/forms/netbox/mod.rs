@@ -30,7 +30,8 @@ fn is_one(source: &Source<'_>) -> bool {
     let is_page = has(&["results"]) && has(&["count"]);
     text.starts_with(['{', '['])
         && (has(&["a_terminations", "termination_a", "termination_a_id", "side_a_device"])
-            || (has(&["cables", "interfaces", "interface_list", "cable_list"]) && has(&["device_type", "device_name"]))
+            || (has(&["cables", "interfaces", "interface_list", "cable_list"])
+                && has(&["device_type", "device_name"]))
             || (is_page && has(&["device_type", "device_role", "device"]) && has(&["url", "display"]))
             || (has(&["devices"]) && has(&["interfaces", "cables"]) && has(&["device_type", "role"])))
 }

@@ -29,7 +29,13 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     if !found {
         let name = sources.first().map_or("", |source| source.name);
         let accepted = "give lists of devices, interfaces and cables";
-        return Err(FormatError::new(FORMAT, name, "has no record of devices, interfaces or cables", accepted).foreign());
+        return Err(FormatError::new(
+            FORMAT,
+            name,
+            "has no record of devices, interfaces or cables",
+            accepted,
+        )
+        .foreign());
     }
     let mut reading = Reading { topology, ..Reading::default() };
     reading.counts(&records);
@@ -87,9 +93,10 @@ impl Reading {
                 self.topology.find("count-differs", kind, seen);
             }
         }
-        let (stated, found) = records.pages.iter().fold((0_u64, 0_u64), |(stated, found), page| {
-            (stated.max(page.0), found.saturating_add(page.1))
-        });
+        let (stated, found) = records
+            .pages
+            .iter()
+            .fold((0_u64, 0_u64), |(stated, found), page| (stated.max(page.0), found.saturating_add(page.1)));
         let is_cut = records.pages.iter().any(|page| page.1 < page.0);
         if is_cut && found < stated {
             let seen = format!("a page is of {stated} records, and the files have {found}: fetch all pages");
@@ -225,7 +232,11 @@ impl Reading {
                     self.topology.find("host-without-switch", name, "no cable leads to it");
                 }
                 DeviceClass::Unknown if !is_free && self.described.contains(&row) => {
-                    self.topology.find("unknown-device", name, "neither its role nor its name tells what it is");
+                    self.topology.find(
+                        "unknown-device",
+                        name,
+                        "neither its role nor its name tells what it is",
+                    );
                 }
                 _ => {}
             }

@@ -36,8 +36,14 @@ fn named(name: &str) -> Option<Kind> {
 /// Kind of a record by its members.
 fn kind_of(record: &Value) -> Option<Kind> {
     let has = |any: &[&str]| any.iter().any(|key| record.get(key).is_some());
-    if has(&["a_terminations", "b_terminations", "termination_a", "termination_a_id", "side_a_device", "side_a_name"])
-    {
+    if has(&[
+        "a_terminations",
+        "b_terminations",
+        "termination_a",
+        "termination_a_id",
+        "side_a_device",
+        "side_a_name",
+    ]) {
         Some(Kind::Cable)
     } else if has(&["device_type", "device_role"]) {
         Some(Kind::Device)

@@ -147,7 +147,9 @@ impl<'a> Fabric<'a> {
         let row = self.topology.device(&neighbor.device);
         let (kind, model) = switch.kinds.get(&neighbor.device).cloned().unwrap_or_default();
         state(&mut self.topology, row, DeviceType::of(kind.as_deref().unwrap_or("")));
-        if self.topology.about[row as usize].class == DeviceClass::Unknown && switch.access.contains(&neighbor.port) {
+        if self.topology.about[row as usize].class == DeviceClass::Unknown
+            && switch.access.contains(&neighbor.port)
+        {
             self.topology.about_mut(row).class = DeviceClass::Host;
             self.topology.list.device_mut(row).role = Some(DeviceRole::Host);
         }
@@ -205,7 +207,10 @@ impl<'a> Fabric<'a> {
             let seen = match other {
                 Some((row, back)) => {
                     let device = &self.topology.list.devices()[*row as usize].name;
-                    format!("{switch} port {port} leads to its port {}, which leads to {device} port {back}", far.1)
+                    format!(
+                        "{switch} port {port} leads to its port {}, which leads to {device} port {back}",
+                        far.1
+                    )
                 }
                 None => format!("{switch} port {port} leads to its port {}, which tells no neighbor", far.1),
             };
@@ -243,7 +248,8 @@ impl<'a> Fabric<'a> {
                 let port = self.topology.list.port_named(row, name);
                 !told.contains(name) && port.is_none_or(|port| self.topology.list.peer(port).is_none())
             };
-            let (all, without) = up.fold((0, 0), |(all, without), (name, _)| (all + 1, without + u32::from(free(name))));
+            let (all, without) =
+                up.fold((0, 0), |(all, without), (name, _)| (all + 1, without + u32::from(free(name))));
             if without > 0 {
                 let seen = format!("{without} of {all} ports are up and have no neighbor");
                 self.topology.find("port-without-neighbor", switch.name.as_str(), seen);

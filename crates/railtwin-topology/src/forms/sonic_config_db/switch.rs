@@ -108,7 +108,8 @@ impl Switch {
         for (name, text) in maps.filter_map(|(_, map)| map.as_object()).flatten() {
             let metres = text.as_str().and_then(|text| text.trim().strip_suffix('m'));
             // Without a cable a table has 0m.
-            let delay = metres.and_then(|metres| wiring::length(metres, "m")).filter(|&delay| delay > SimTime::ZERO);
+            let delay =
+                metres.and_then(|metres| wiring::length(metres, "m")).filter(|&delay| delay > SimTime::ZERO);
             if let (Some(port), Some(delay)) = (self.ports.get_mut(name), delay) {
                 port.delay = Some(delay);
             }

@@ -12,8 +12,13 @@ use crate::form::{Form, Source};
 const FORMAT: &str = "SONiC minigraph";
 
 /// The entry.
-pub(crate) const FORM: Form =
-    Form { name: "sonic-minigraph", title: "SONiC minigraph (XML)", is_one, read: Some(read::read), write: None };
+pub(crate) const FORM: Form = Form {
+    name: "sonic-minigraph",
+    title: "SONiC minigraph (XML)",
+    is_one,
+    read: Some(read::read),
+    write: None,
+};
 
 fn is_one(source: &Source<'_>) -> bool {
     source.head().contains("<DeviceMiniGraph")

@@ -161,7 +161,8 @@ impl Reading {
             *self.left_out.entry(what).or_default() += 1;
             return;
         }
-        let end = |side: &str| Some((text(link, &format!("{side}Device"))?, text(link, &format!("{side}Port"))?));
+        let end =
+            |side: &str| Some((text(link, &format!("{side}Device"))?, text(link, &format!("{side}Port"))?));
         let (Some(start), Some(end)) = (end("Start"), end("End")) else {
             let known = text(link, "StartDevice").or_else(|| text(link, "EndDevice")).unwrap_or("a link");
             topology.links_missing += 1;
@@ -185,7 +186,8 @@ impl Reading {
                 ends[side].1 = format!("{port}:{}", topology.list.devices()[far as usize].name);
             }
         }
-        let ends = [&ends[0], &ends[1]].map(|(device, port, rate)| End { device: *device, port, rate: *rate });
+        let ends =
+            [&ends[0], &ends[1]].map(|(device, port, rate)| End { device: *device, port, rate: *rate });
         wiring::join(topology, ends, None, line);
     }
 
@@ -195,7 +197,9 @@ impl Reading {
         }
         if !self.mux_cables.is_empty() {
             let count = self.mux_cables.len();
-            topology.notes.push(format!("{count} mux cables: each has a second end at the other switch of its pair"));
+            topology
+                .notes
+                .push(format!("{count} mux cables: each has a second end at the other switch of its pair"));
         }
         for row in 0..topology.list.devices().len() as u32 {
             let device = &topology.list.devices()[row as usize];
@@ -223,7 +227,8 @@ impl Reading {
 fn speeds(root: Node<'_, '_>, model: Option<&str>) -> BTreeMap<String, Rate> {
     let infos = child(root, "DeviceInfos").into_iter().flat_map(|node| node.children());
     let infos = infos.filter(|node| node.tag_name().name() == "DeviceInfo");
-    let own = infos.filter(|info| model.is_none() || text(*info, "HwSku").is_none_or(|sku| Some(sku) == model));
+    let own =
+        infos.filter(|info| model.is_none() || text(*info, "HwSku").is_none_or(|sku| Some(sku) == model));
     let ports = own.filter_map(|info| child(info, "EthernetInterfaces")).flat_map(|node| node.children());
     let speed = |port: Node<'_, '_>| {
         Some((text(port, "InterfaceName")?.to_owned(), wiring::rate(text(port, "Speed")?)?))
