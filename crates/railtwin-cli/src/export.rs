@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum as _};
 use railtwin::cost::Cost;
+use railtwin_fabric::Fabric;
 use railtwin_formats::switch_config::{frr, hosts, sonic};
 use railtwin_scenario::Preset;
 use railtwin_store::write_whole;
+use railtwin_topology::nccl::NcclHost;
 
 use crate::export_captures::captures;
 use crate::export_config::{ConfigArgs, core_hash, planned};
@@ -70,6 +72,8 @@ enum OwnForm {
     CoreHash,
     /// The LLDPDUs and LACPDUs that switches and leaves send, as captures: one for each switch.
     Captures,
+    /// The hosts as `NCCL_TOPO_FILE`: a file for each host model.
+    NcclTopology,
     /// Every cable: device, port, rack, unit and optic of both ends, length.
     Schedule,
     /// The bill of materials of a design with named ports.
@@ -84,6 +88,7 @@ impl OwnForm {
             Self::Hosts => "hosts",
             Self::CoreHash => "core-hash",
             Self::Captures => "captures",
+            Self::NcclTopology => "nccl-topology",
             Self::Schedule => "schedule",
             Self::Bom => "bom",
         }
@@ -104,7 +109,7 @@ fn forms_help() -> String {
         written_forms().map(|form| format!("{}: {}", form.name, form.title)).collect();
     format!(
         "The form to write. Configuration: frr, sonic, hosts: a folder for each device; core-hash: the per-port hash of \
-         cores as a table; captures: the LLDPDUs and LACPDUs that devices send. Orders: schedule: every cable with device, \
+         cores as a table; captures: the LLDPDUs and LACPDUs that devices send; nccl-topology: a file for each host model. Orders: schedule: every cable with device, \
          port, rack, unit and optic of both ends; bom: the bill of materials of a design. Topologies: {}",
         topologies.join("; ")
     )
@@ -142,6 +147,12 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         OwnForm::Sonic => sonic::files(&planned(&site, config)?),
         OwnForm::Hosts => hosts::files(&planned(&site, config)?),
         OwnForm::CoreHash | OwnForm::Schedule | OwnForm::Bom => core_hash(&site, config)?,
+        OwnForm::NcclTopology => {
+            let files = host_files(&site.fabric);
+            let files: Vec<(&str, &[u8])> =
+                files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect();
+            return written(folder, &files, args, streams);
+        }
         OwnForm::Captures => {
             let files = captures(&site);
             let files: Vec<(&str, &[u8])> =
@@ -152,6 +163,12 @@ pub(crate) fn run(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     let files: Vec<(&str, &[u8])> =
         files.iter().map(|file| (file.path.as_str(), file.text.as_bytes())).collect();
     written(folder, &files, args, streams)
+}
+
+/// The topology of each host model with GPUs, as NCCL has it.
+fn host_files(fabric: &Fabric) -> Vec<(String, String)> {
+    let models = fabric.host_models().iter().filter(|model| model.gpus > 0);
+    models.map(|model| (format!("{}.xml", model.name), NcclHost::of_model(model).to_xml())).collect()
 }
 
 /// Writes an order, which is one file.

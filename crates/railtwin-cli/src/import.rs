@@ -21,7 +21,7 @@ use crate::import_facts::{
 use crate::import_scenario::{Around, write_scenario};
 use crate::table::{TextTable, grouped};
 use crate::topology_files::{files_of, of_bytes, refused as wrong};
-use crate::{CliError, Streams};
+use crate::{CliError, Streams, import_host};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -53,12 +53,14 @@ enum Format {
     Chakra,
     /// Connection matrix of htsim.
     Connections,
+    /// NCCL's topology of a host.
+    Host,
     /// A topology.
     Topology(&'static Form),
 }
 
-/// Formats of work, by name; all others are of topologies.
-const WORK: [&str; 3] = ["simai", "chakra", "connections"];
+/// Formats of work and hosts, by name; all others are of topologies.
+const WORK: [&str; 4] = ["simai", "chakra", "connections", "nccl-topology"];
 
 /// Another name of the form `simai`, which is that of a workload here.
 const SIMAI_TOPOLOGY: &str = "simai-topology";
@@ -76,6 +78,7 @@ impl Format {
             "simai" => Some(Self::Simai),
             "chakra" => Some(Self::Chakra),
             "connections" => Some(Self::Connections),
+            "nccl-topology" => Some(Self::Host),
             SIMAI_TOPOLOGY => railtwin_topology::named("simai").map(Self::Topology),
             other => railtwin_topology::named(other).map(Self::Topology),
         }
@@ -86,6 +89,7 @@ impl Format {
             Self::Simai => "simai",
             Self::Chakra => "chakra",
             Self::Connections => "connections",
+            Self::Host => "nccl-topology",
             Self::Topology(form) => form.name,
         }
     }
@@ -113,6 +117,11 @@ pub(crate) fn run(args: &ImportArgs, streams: &mut Streams<'_>) -> Result<(), Cl
         Format::Simai => simai(only(&files, "SimAI workload")?)?,
         Format::Chakra => chakra(files)?,
         Format::Connections => connections(only(&files, "htsim connection matrix")?)?,
+        Format::Host => {
+            let (path, bytes) = only(&files, "host")?;
+            let facts = import_host::facts(&path.display().to_string(), bytes)?;
+            (facts, Around::Nothing("a host: its keys stand under [fabric.host]"))
+        }
         Format::Topology(form) => topology(&files, form)?,
     };
     if let Some(path) = &args.scenario {
@@ -223,6 +232,9 @@ fn work_of((path, bytes): &Read, files: &[Read]) -> Option<Format> {
     }
     if path.extension().is_some_and(|extension| extension == "et") || (has_traces && is_json(path)) {
         return Some(Format::Chakra);
+    }
+    if import_host::is_one(&path.display().to_string(), bytes) {
+        return Some(Format::Host);
     }
     let text = std::str::from_utf8(bytes).ok()?;
     let mut keys = text.lines().filter_map(|line| line.split_whitespace().next());
@@ -361,6 +373,8 @@ fn write_json(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Re
     }
     if let Some(counts) = &facts.counts {
         value["counts"] = json!(counts);
+    }
+    if facts.counts.is_some() || !facts.findings.is_empty() {
         value["findings"] = json!(facts.findings);
     }
     Ok(writeln!(out, "{}", serde_json::to_string_pretty(&value).expect("a JSON value is text"))?)

@@ -44,7 +44,7 @@ pub(crate) struct Fact {
 }
 
 impl Facts {
-    fn new(format: &'static str, file: &str) -> Self {
+    pub(crate) fn new(format: &'static str, file: &str) -> Self {
         Self {
             format,
             file: file.to_owned(),
@@ -56,11 +56,11 @@ impl Facts {
         }
     }
 
-    fn push(&mut self, key: &str, name: &str, shown: String, value: Value) {
+    pub(crate) fn push(&mut self, key: &str, name: &str, shown: String, value: Value) {
         self.rows.push(Fact { key: key.to_owned(), name: name.to_owned(), shown, value });
     }
 
-    fn count(&mut self, key: &str, name: &str, count: impl Into<u64>) {
+    pub(crate) fn count(&mut self, key: &str, name: &str, count: impl Into<u64>) {
         let count = count.into();
         self.push(key, name, count.to_string(), json!(count));
     }

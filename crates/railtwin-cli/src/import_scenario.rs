@@ -92,7 +92,7 @@ fn scenario_text(path: &Path, folder: &Path, around: &Around) -> Result<String, 
     Ok(match around {
         Around::Nothing(what) => {
             let message = format!("no scenario can be written of {what}");
-            let help = "join them by `railtwin export FOLDER --to cables`, and import that list";
+            let help = "leave --scenario out; files of one topology are joined by `railtwin export FOLDER --to cables`";
             return Err(CliError::input(message, help));
         }
         Around::Workload { key, path, file, ranks, groups } => {

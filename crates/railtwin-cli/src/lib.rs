@@ -65,6 +65,7 @@ mod foreseen;
 mod impact;
 mod import;
 mod import_facts;
+mod import_host;
 mod import_scenario;
 mod interference;
 mod intranode;

@@ -14,7 +14,6 @@ mod nccl;
 mod nccl_env;
 mod netbox;
 mod netq;
-mod scratch;
 mod simai;
 mod slurm;
 mod slurm_yaml;
