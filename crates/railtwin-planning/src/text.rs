@@ -237,7 +237,8 @@ impl SearchResult {
             self.tried, self.feasible, self.surviving
         );
         let mut rows = vec![cells(["fabric", "price", "assumed", "bisection", "survives a leaf"])];
-        for point in &self.pareto {
+        let only_surviving = self.pareto_surviving.iter().filter(|point| !self.pareto.contains(point));
+        for point in self.pareto.iter().chain(only_surviving) {
             let assumed = if point.usd > 0.0 { point.assumed_usd / point.usd } else { 0.0 };
             rows.push(vec![
                 point.label.clone(),

@@ -142,6 +142,26 @@ impl<'a> Wounded<'a> {
         rows.iter().flat_map(nics).map(|(host, nic)| self.fabric.nic(host, nic)).collect()
     }
 
+    /// NICs of two halves of the fabric: of whole pods, in one pod of segments, else of rails; none where no such halves
+    /// are alike.
+    pub(crate) fn halves(&self, spec: &ClosSpec) -> Option<[Vec<DeviceId>; 2]> {
+        let units = if spec.pods > 1 { spec.pods } else { spec.segments };
+        let nics = spec.host.nics;
+        let is_rail = spec.pods == 1 && spec.rails_per_leaf == 1 && nics.is_multiple_of(2);
+        if !units.is_multiple_of(2) && !is_rail {
+            return None;
+        }
+        let unit = |pod, segment| if spec.pods > 1 { pod } else { segment };
+        let half = |low: bool| {
+            if units.is_multiple_of(2) {
+                return self.nics(|pod, segment, _| (unit(pod, segment) < units / 2) == low);
+            }
+            let all = self.nics(|_, _, _| true).into_iter().enumerate();
+            all.filter(|(row, _)| ((*row as u32 % nics) < nics / 2) == low).map(|(_, nic)| nic).collect()
+        };
+        Some([half(true), half(false)])
+    }
+
     pub(crate) fn switch(&self, tier: u8) -> Option<DeviceId> {
         self.fabric.switches().iter().find(|(_, place)| place.tier == tier).map(|(device, _)| *device)
     }

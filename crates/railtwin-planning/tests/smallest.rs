@@ -112,6 +112,7 @@ fn hosts_beyond_the_ports_are_refused_in_words() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test is about time")]
 fn a_hundred_thousand_gpus_take_less_than_five_seconds() {
     let start = Instant::now();
     let switches = ["64x400G", "64x800G", "128x400G"].map(str::to_owned).to_vec();

@@ -67,7 +67,7 @@ pub struct Counts {
     pub path_choices: u32,
     /// Capacity of one GPU into the network.
     pub gpu_rate: Rate,
-    /// Bandwidth between two halves of the hosts in one direction, the halves made of whole pods, or segments.
+    /// Bandwidth between two halves of the GPUs in one direction: halves of whole pods, in one pod of whole leaf sets.
     pub bisection: Rate,
 }
 

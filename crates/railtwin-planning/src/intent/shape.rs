@@ -39,6 +39,11 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Whether leaf sets of a pod reach each other over spines: those of other segments, or of other rails.
+    pub(crate) fn crosses_spines(&self) -> bool {
+        self.spec.spines > 0 && (self.spec.segments > 1 || self.leaf_sets > 1)
+    }
+
     /// Active hosts of a pod.
     pub(crate) fn hosts_per_pod(&self) -> u64 {
         u64::from(self.spec.segments) * u64::from(self.spec.hosts)

@@ -64,13 +64,13 @@ pub(super) fn leaf_up(shape: &Shape<'_>, gone: u32) -> f64 {
     access.min(f64::from(shape.leaf_up() - gone) * shape.spec.uplink.bits_per_s() as f64)
 }
 
-/// Bandwidth between two halves of the hosts in one direction, bit/s. Halves are made of whole pods; of whole segments
-/// where there is one pod; of hosts where there is one segment.
+/// Bandwidth between two halves of the GPUs in one direction, bit/s. Halves are made of whole pods; of whole leaf sets,
+/// those of segments or rails, where there is one pod; of hosts where there is one leaf set.
 pub(crate) fn bisection(shape: &Shape<'_>) -> f64 {
     let spec = shape.spec;
     let all = if shape.has_cores {
         f64::from(spec.pods) * f64::from(shape.groups) * pod_up(shape, Damage::None)
-    } else if spec.segments > 1 {
+    } else if shape.crosses_spines() {
         shape.leaves() as f64 * leaf_up(shape, 0)
     } else {
         shape.leaves() as f64 * shape.leaf_capacity().0

@@ -2,7 +2,7 @@
 //!
 //! Devices of a [`ClosSpec`] are alike within their class, so one of each class stands for all and no graph is built.
 //! Bandwidth is what a GPU has while every GPU sends at once. Towards its leaf set its own ports bound it; towards other
-//! segments the uplinks of its leaf too; towards other pods what the spines of its pod carry to the cores, which is the
+//! segments and rails the uplinks of its leaf too; towards other pods what the spines of its pod carry to the cores, which is the
 //! least cut between leaves and cores. A share compares it with the whole fabric's.
 mod capacity;
 mod goals;
@@ -59,7 +59,7 @@ pub struct Loss {
     pub gpus_slowed: u64,
     /// Kept towards the GPUs of the same leaf set.
     pub to_leaf_set: Kept,
-    /// Kept towards other segments of the pod; none where there is one segment.
+    /// Kept towards other leaf sets of the pod, those of other segments and other rails; none where there is one.
     pub to_segments: Option<Kept>,
     /// Kept towards other pods; none where there is one pod.
     pub to_pods: Option<Kept>,

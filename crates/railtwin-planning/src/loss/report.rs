@@ -62,7 +62,7 @@ fn loss(shape: &Shape<'_>, part: LostPart, count: u64) -> Loss {
     };
     let [leaf_set, segments, pods] = touched.left;
     let (to_segments, to_pods) =
-        ((shape.spec.segments > 1).then(|| kept(segments)), shape.has_cores.then(|| kept(pods)));
+        (shape.crosses_spines().then(|| kept(segments)), shape.has_cores.then(|| kept(pods)));
     let to_leaf_set = kept(leaf_set);
     let slowed = [Some(to_leaf_set), to_segments, to_pods].into_iter().flatten().any(|kept| kept.worst < 1.0);
     Loss {
@@ -93,7 +93,7 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
     let of_leaf = |after: f64| if shape.has_cores { 0.0 } else { leaf_up(shape, 0) - after };
     match part {
         LostPart::Leaf => {
-            let own = if spec.segments > 1 { leaf_up(shape, 0) } else { shape.leaf_capacity().0 };
+            let own = if shape.crosses_spines() { leaf_up(shape, 0) } else { shape.leaf_capacity().0 };
             let gone = if shape.has_cores { whole - pod_up(shape, Damage::Leaf) } else { own };
             Touched { gpus: under_leaf(shape), left: [0.0; 3], gone }
         }
@@ -101,7 +101,7 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
             let segments = ratio(leaf_up(shape, spec.parallel), leaf_up(shape, 0));
             let gone = if shape.has_cores {
                 whole - pod_up(shape, Damage::Spine)
-            } else if spec.segments > 1 {
+            } else if shape.crosses_spines() {
                 f64::from(shape.leaves_under_spine()) / 2.0 * of_leaf(leaf_up(shape, spec.parallel))
             } else {
                 0.0
@@ -118,7 +118,7 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
             let after = leaf_up(shape, 1);
             let gone = if shape.has_cores {
                 whole - pod_up(shape, Damage::LeafSpineCable)
-            } else if spec.segments > 1 {
+            } else if shape.crosses_spines() {
                 of_leaf(after)
             } else {
                 0.0
@@ -159,7 +159,7 @@ fn nic_port(shape: &Shape<'_>) -> Touched {
     let port = spec.host.nic.port_capacity.bits_per_s() as f64;
     let (access, uplinks) = shape.leaf_capacity();
     // Uplinks that were too few before are still full.
-    let own = if spec.spines == 0 || spec.segments == 1 && !shape.has_cores {
+    let own = if !shape.crosses_spines() && !shape.has_cores {
         port
     } else {
         (access.min(uplinks) - (access - port).min(uplinks)).max(0.0)

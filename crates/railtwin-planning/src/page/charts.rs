@@ -105,8 +105,9 @@ const HEAD: f64 = 18.0;
 pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Option<&SearchResult>) {
     let points: Vec<ParetoPoint> =
         candidates.iter().map(ParetoPoint::of).filter(|point| point.usd > 0.0).collect();
-    let curve: &[ParetoPoint] = found.map_or(&[], |found| &found.pareto);
-    let all = || points.iter().chain(curve);
+    let (curve, surviving): (&[ParetoPoint], &[ParetoPoint]) =
+        found.map_or((&[], &[]), |found| (&found.pareto, &found.pareto_surviving));
+    let all = || points.iter().chain(curve).chain(surviving);
     let most = all().map(|point| point.usd).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -118,22 +119,19 @@ pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Op
     let y = |share: f64| CURVE_HEIGHT - FOOT - (CURVE_HEIGHT - FOOT - HEAD) * share / widest;
     html.push_str(
         "<h2>Price against bisection</h2><p class=\"soft\">Each number is a fabric of the table; filled ones survive the loss \
-         of any leaf. The dashed line joins fabrics of a search over the whole catalog that no other one beats in both.</p>",
+         of any leaf. Lines join fabrics of a search over the whole catalog that no other one beats in both: dashed of all, \
+         solid of those that survive.</p>",
     );
     let _ = write!(
         html,
         "<svg viewBox=\"0 0 {WIDTH} {CURVE_HEIGHT}\" role=\"img\" aria-label=\"Price of each network against its bisection\">"
     );
     write_axes(html, (end, step), widest, &x, &y);
-    if !curve.is_empty() {
-        let path: Vec<String> = curve
-            .iter()
-            .map(|point| format!("{:.1},{:.1}", x(point.usd), y(point.bisection_share)))
-            .collect();
-        let _ = write!(html, "<polyline class=\"curve\" points=\"{}\"/>", path.join(" "));
-    }
-    for point in curve {
-        write_dot(html, point, (x(point.usd), y(point.bisection_share)), None);
+    for (class, curve) in [("curve", curve), ("curve lives", surviving)] {
+        let place = |point: &ParetoPoint| (x(point.usd), y(point.bisection_share));
+        let path: Vec<String> = curve.iter().map(place).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = write!(html, "<polyline class=\"{class}\" points=\"{}\"/>", path.join(" "));
+        curve.iter().for_each(|point| write_dot(html, point, place(point), None));
     }
     for (row, point) in points.iter().enumerate() {
         // Fabrics of one place stand beside each other.
@@ -198,7 +196,7 @@ fn write_dot(html: &mut String, point: &ParetoPoint, (x, y): (f64, f64), number:
     let _ = match number {
         None => write!(
             html,
-            "<circle class=\"far\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{title}</title></circle>"
+            "<circle class=\"far{lives}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{title}</title></circle>"
         ),
         Some(number) => write!(
             html,

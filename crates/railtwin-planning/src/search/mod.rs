@@ -33,6 +33,8 @@ pub struct SearchResult {
     /// Fabrics that no other one beats in both price and bisection, by price: of all feasible ones, and of more
     /// oversubscriptions than the intent has.
     pub pareto: Vec<ParetoPoint>,
+    /// The same of those that survive a lost leaf.
+    pub pareto_surviving: Vec<ParetoPoint>,
 }
 
 /// A fabric on the curve of price against bisection.
@@ -82,6 +84,7 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         surviving: surviving.len(),
         best: best.map(|one| (*one).clone()),
         pareto: pareto(&all),
+        pareto_surviving: pareto(&all.into_iter().filter(survives_leaf).collect::<Vec<Candidate>>()),
     }
 }
 
