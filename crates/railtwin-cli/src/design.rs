@@ -7,7 +7,6 @@ use clap::Args;
 use railtwin::Question;
 use railtwin::cost::Cost;
 use railtwin_fabric::cable_list::{CableDesign, ListedFabric};
-use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::design::{DesignReport, TierReport};
 use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_scenario::{FabricSpec, Preset, ScenarioError, SettingsText, expand};
@@ -225,8 +224,7 @@ fn with_outside(preset: &Preset, outside: &Outside, file: &str, text: &str) -> R
         at_field(&error, if own { "" } else { section }, file, text)
     };
     let services = outside.services_on(Network::Backend);
-    let spec = preset.layout().spec().map(|spec| ClosSpec { services, ..spec });
-    let fabric = spec.and_then(|spec| spec.build()).map_err(|error| refused(error, SECTIONS[0]))?;
+    let fabric = preset.layout().fabric(services).map_err(|error| refused(error, SECTIONS[0]))?;
     outside.beside(fabric).map_err(|error| match &error {
         // Hosts are of [fabric]; all else that stands in the way is of the frontend's own.
         FabricError::OutOfRange { field, .. } if field.starts_with("host.") => refused(error, SECTIONS[0]),

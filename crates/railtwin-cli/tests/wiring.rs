@@ -174,7 +174,7 @@ fn data(args: &[&str]) -> (u8, Value) {
 #[test]
 fn hops_of_probes_find_all_swapped_cables_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
-    let pod = Hpn { segments: Some(2), hosts: Some(4), spines: 4, ..Hpn::default() };
+    let pod = Hpn { segments: Some(2), hosts: Some(4), spines: Some(4), ..Hpn::default() };
     let scenario = folder.path().join("pod.toml");
     let text = "schema = 1\nname = \"pod\"\n[fabric]\npreset = \"hpn\"\nsegments = 2\nhosts = 4\nspines = 4\n[[job]]\nhosts = 2\n\
                 collective = { kind = \"all-reduce\", bytes = \"1 MB\" }\n";

@@ -13,7 +13,8 @@ const JOB: JobId = JobId(0);
 
 /// Two segments of 6 hosts and 2 spares each: hosts 0 to 7 and 8 to 15, spares 6, 7, 14, 15.
 fn fabric() -> Fabric {
-    let hpn = Hpn { segments: Some(2), hosts: Some(6), spare_hosts: Some(2), spines: 2, ..Hpn::default() };
+    let hpn =
+        Hpn { segments: Some(2), hosts: Some(6), spare_hosts: Some(2), spines: Some(2), ..Hpn::default() };
     hpn.build().expect("valid")
 }
 

@@ -87,7 +87,7 @@ mod tests {
             }
         }
         // Segments without spines meet nobody.
-        let cut = Hpn { segments: Some(2), spines: 0, ..small }.build();
+        let cut = Hpn { segments: Some(2), spines: Some(0), ..small }.build();
         if let Ok(fabric) = cut {
             let reach = Reach::of(&fabric);
             let far = HostId::from_index(fabric.hosts().len() - 1);

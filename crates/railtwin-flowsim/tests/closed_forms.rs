@@ -146,7 +146,7 @@ fn repeats_follow_each_other_and_bytes_are_conserved() {
 
 /// Two segments, hashing collisions, three jobs that meet on uplinks: work for every part of the engine.
 fn crowded(split: Split) -> Case {
-    let fabric = Hpn { segments: Some(2), hosts: Some(6), spines: 3, planes: false, ..Hpn::default() };
+    let fabric = Hpn { segments: Some(2), hosts: Some(6), spines: Some(3), planes: false, ..Hpn::default() };
     let jobs = vec![
         (
             works::collective(32, Collective::AllReduce, Algorithm::Ring, 40_000_000, 3),
@@ -206,7 +206,8 @@ fn courses_found_by_several_threads_are_the_same() {
             PlacementPolicy::Packed,
         )
     };
-    let fabric = Hpn { segments: Some(2), hosts: Some(8), spare_hosts: Some(0), spines: 3, ..Hpn::default() };
+    let fabric =
+        Hpn { segments: Some(2), hosts: Some(8), spare_hosts: Some(0), spines: Some(3), ..Hpn::default() };
     let case = cases::jobs(fabric.build().unwrap(), vec![job(), job()]);
     let serial = FlowEngine { shortcuts: Shortcuts { parallel: false, ..Shortcuts::ALL } }.run(&case, 0);
     assert_eq!(serial.unfinished, 0);
@@ -219,7 +220,7 @@ fn courses_found_by_several_threads_are_the_same() {
 #[test]
 fn rates_that_were_found_once_are_not_solved_for_again() {
     // Two equal jobs on one spine, five operations each: they meet in the same way five times.
-    let fabric = Hpn { segments: Some(2), hosts: Some(2), spines: 1, planes: false, ..Hpn::default() };
+    let fabric = Hpn { segments: Some(2), hosts: Some(2), spines: Some(1), planes: false, ..Hpn::default() };
     let job = || {
         (
             works::collective(16, Collective::AllReduce, Algorithm::Ring, 40_000_000, 5),

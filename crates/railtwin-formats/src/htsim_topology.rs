@@ -1,6 +1,6 @@
 //! Fat-trees of htsim (`.topo`): two or three tiers of switches, as a fabric of one-GPU hosts.
 use railtwin_fabric::HostModel;
-use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec, Peers, SpineGroups};
 use railtwin_units::{Rate, SimTime};
 
 use crate::error::FormatError;
@@ -241,6 +241,8 @@ impl HtsimTopology {
             spine_core_delay: delay(top),
             switch_latency: SimTime::from_ns(u64::from(leaf.switch_latency_ns)),
             services: 0,
+            peers: Peers::None,
+            breakout: 1,
         })
     }
 

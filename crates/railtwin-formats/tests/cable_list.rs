@@ -55,11 +55,11 @@ fn fabrics() -> impl Strategy<Value = (Built, HostSpec)> {
                 ..Hpn::default()
             };
             let layout: Box<dyn Layout> = match which {
-                0 => Box::new(Hpn { spines: 6, ..hpn }),
-                1 => Box::new(Hpn { spines: 6, pods: 2, ..hpn }),
-                2 => Box::new(Hpn { spines: 4, planes: false, ..hpn }),
-                3 => Box::new(Hpn { spines: 4, dual_tor: false, ..hpn }),
-                4 => Box::new(Hpn { spines: 4, tier2: Tier2::RailOnly, ..hpn }),
+                0 => Box::new(Hpn { spines: Some(6), ..hpn }),
+                1 => Box::new(Hpn { spines: Some(6), pods: 2, ..hpn }),
+                2 => Box::new(Hpn { spines: Some(4), planes: false, ..hpn }),
+                3 => Box::new(Hpn { spines: Some(4), dual_tor: false, ..hpn }),
+                4 => Box::new(Hpn { spines: Some(4), tier2: Tier2::RailOnly, ..hpn }),
                 5 => Box::new(DcnPlus { pods: 2, hosts: count, host: host.clone(), ..DcnPlus::default() }),
                 6 => Box::new(AiZone { hosts: count, host: host.clone(), ..AiZone::default() }),
                 7 => Box::new(LeafSpine {

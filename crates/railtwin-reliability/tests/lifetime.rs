@@ -22,7 +22,8 @@ const fn minutes(minutes: u64) -> SimTime {
 
 /// A segment of 4 hosts and 2 spares: hosts 0 to 3, spares 4 and 5.
 fn fabric() -> Arc<Fabric> {
-    let hpn = Hpn { segments: Some(1), hosts: Some(4), spare_hosts: Some(2), spines: 2, ..Hpn::default() };
+    let hpn =
+        Hpn { segments: Some(1), hosts: Some(4), spare_hosts: Some(2), spines: Some(2), ..Hpn::default() };
     Arc::new(hpn.build().expect("valid"))
 }
 

@@ -221,9 +221,9 @@ fn per_port_hash_of_the_core_is_fixed_and_falls_back_alone() {
         segments: Some(2),
         hosts: Some(4),
         spare_hosts: Some(0),
-        spines: 4,
-        spine_up: 4,
-        cores: 4,
+        spines: Some(4),
+        spine_up: Some(4),
+        cores: Some(4),
         ..Hpn::default()
     };
     let fabric = hpn.build().expect("three small pods");

@@ -145,6 +145,10 @@ impl Scenario {
             let message = "[intranode] is traffic without jobs, which no engine of steps runs";
             return Err(source.error("intranode", message, Some("ask `railtwin intranode`")));
         }
+        if let Some(reason) = self.fabric.cannot_run() {
+            let hint = "count it with `railtwin design`, or export its cables";
+            return Err(source.error("fabric", format!("nothing runs on this fabric: {reason}"), Some(hint)));
+        }
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;

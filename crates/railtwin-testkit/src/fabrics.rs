@@ -65,7 +65,7 @@ pub fn leaf_spine(
 
 /// A fat-tree of switches with `k` ports of so many Gbps, its cables as long as the preset has them.
 pub fn fat_tree(k: u32, gbps: u64) -> Arc<Fabric> {
-    let preset = FatTree { k, capacity: Rate::from_gbps(gbps) };
+    let preset = FatTree { k, capacity: Rate::from_gbps(gbps), ..FatTree::default() };
     Arc::new(preset.build().expect("a small fat-tree"))
 }
 
@@ -82,7 +82,8 @@ pub fn rails(hosts: u32, gpus: u32) -> Arc<Fabric> {
 
 /// A pod of an HPN without spare hosts: segments, hosts of a segment, spines of a plane.
 pub fn hpn(host: HostSpec, segments: u32, hosts: u32, spines: u32) -> Hpn {
-    Hpn { host, segments: Some(segments), hosts: Some(hosts), spare_hosts: Some(0), spines, ..Hpn::default() }
+    let (segments, hosts, spines) = (Some(segments), Some(hosts), Some(spines));
+    Hpn { host, segments, hosts, spare_hosts: Some(0), spines, ..Hpn::default() }
 }
 
 /// Two pods of two segments of so many hosts, two spines of two parallel uplinks and four cores.

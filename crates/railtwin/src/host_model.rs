@@ -41,7 +41,7 @@ pub fn model_of_fabric(fabric: &str) -> Result<HostModel, Error> {
 fn model(fabric: &FabricSpec, name: &str) -> Result<HostModel, Error> {
     let wrong = |error: FabricError| Error::Argument(format!("{name}: {error}"));
     let found = match fabric {
-        FabricSpec::Preset(preset) => preset.layout().spec().map_err(wrong)?.host,
+        FabricSpec::Preset(preset) => preset.layout().model().map_err(wrong)?,
         FabricSpec::Lingjun(spec) => spec.host_model().map_err(wrong)?,
         FabricSpec::Htsim(_) => {
             return Err(Error::Argument(format!(

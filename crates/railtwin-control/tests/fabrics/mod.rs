@@ -13,7 +13,7 @@ use railtwin_testkit::fabrics::{self as testkit, network_cables, nics};
 /// HPN with or without planes, of one pod or two.
 pub fn hpn(pods: u32, segments: u32, hosts: u32, spines: u32, planes: bool) -> Fabric {
     let pod = testkit::hpn(host(2), segments, hosts, spines);
-    let hpn = Hpn { pods, planes, spine_up: 2, cores: spines, ..pod };
+    let hpn = Hpn { pods, planes, spine_up: Some(2), cores: Some(spines), ..pod };
     hpn.build().expect("a small fabric")
 }
 

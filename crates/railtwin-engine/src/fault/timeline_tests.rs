@@ -69,7 +69,7 @@ fn told_of(
 }
 
 fn hpn() -> Fabric {
-    Hpn { segments: Some(2), hosts: Some(2), spines: 2, ..Hpn::default() }.build().unwrap()
+    Hpn { segments: Some(2), hosts: Some(2), spines: Some(2), ..Hpn::default() }.build().unwrap()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::builder::{FabricBuilder, PortRun};
 use crate::clos::{ACCESS_DELAY, LEAF_SPINE_DELAY, SPINE_CORE_DELAY, SWITCH_LATENCY};
 use crate::error::FabricError;
 use crate::frontend::{Network, service_model};
-use crate::graph::{DeviceId, Fabric, HostId, NONE, PortId, PortRole, SwitchPlace};
+use crate::graph::{CableClass, DeviceId, Fabric, HostId, NONE, PortId, PortRole, SwitchPlace};
 use crate::host::{HostModel, NicModel};
 use crate::host_spec::HostSpec;
 
@@ -217,19 +217,19 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Adds a switch: its ports towards hosts, then those away from them, each in natural order.
+    /// Adds a switch: its ports towards hosts, those away from them, those to its like, each in natural order.
     fn add_switch(&mut self, builder: &mut FabricBuilder, row: u32) -> Result<(), FabricError> {
         let place = self.found.places[row as usize];
-        let mut ports: Vec<(bool, NaturalName, u32)> = Vec::new();
+        let mut ports: Vec<(PortRole, NaturalName, u32)> = Vec::new();
         for &port in &self.list.devices()[row as usize].ports {
-            if let Some(up) = self.looks_up(row, port) {
-                ports.push((up, natural(&self.list.ports()[port as usize].name), port));
+            if let Some(role) = self.port_role(row, port) {
+                ports.push((role, natural(&self.list.ports()[port as usize].name), port));
             }
         }
         ports.sort();
         let mut runs: Vec<PortRun> = Vec::with_capacity(ports.len());
-        for (up, _, port) in &ports {
-            runs.push((1, self.rate(*port)?, if *up { PortRole::Up } else { PortRole::Down }));
+        for (role, _, port) in &ports {
+            runs.push((1, self.rate(*port)?, *role));
         }
         let first = if place.network == CableNetwork::Frontend { 3 } else { 0 };
         let tier = first + place.role.tier();
@@ -243,17 +243,24 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    /// Whether a port of a switch looks away from the hosts; none of what is not in the fabric: cables into other networks
-    /// and between switches of one tier.
-    fn looks_up(&self, row: u32, port: u32) -> Option<bool> {
+    /// Which way a port of a switch looks; none of what is not in the fabric: cables into other networks and between switches
+    /// of one tier. Of the latter those stay whose ports are both called as ours are, `peer-0`.
+    fn port_role(&self, row: u32, port: u32) -> Option<PortRole> {
+        let own = &self.list.ports()[port as usize];
         let Some(peer) = self.list.peer(port) else {
-            return Some(self.list.ports()[port as usize].name.to_ascii_lowercase().starts_with("up"));
+            let is_up = own.name.to_ascii_lowercase().starts_with("up");
+            let free = if is_up { PortRole::Up } else { PortRole::Down };
+            return Some(if is_peer(&own.name) { PortRole::Peer } else { free });
         };
         let other = self.list.device_of(peer);
         let (own_tier, tier) = (self.role(row).tier(), self.role(other).tier());
         let network = if tier == 0 { self.found.sites[peer as usize].network } else { self.network(other) };
+        if own_tier == tier && network == self.network(row) {
+            let far = &self.list.ports()[peer as usize];
+            return (is_peer(&own.name) && is_peer(&far.name)).then_some(PortRole::Peer);
+        }
         let joins = own_tier.abs_diff(tier) == 1 && network == self.network(row);
-        joins.then_some(tier > own_tier)
+        joins.then_some(if tier > own_tier { PortRole::Up } else { PortRole::Down })
     }
 
     fn add_cables(&mut self, builder: &mut FabricBuilder) -> Result<(), FabricError> {
@@ -280,7 +287,8 @@ impl<'a> Layout<'a> {
                 1 => LEAF_SPINE_DELAY,
                 _ => SPINE_CORE_DELAY,
             });
-            builder.add_cable(ports, on.cables()[usize::from(lower.min(2))], delay);
+            let class = on.cables()[usize::from(lower.min(2))];
+            builder.add_cable(ports, if tiers[0] == tiers[1] { CableClass::Peer } else { class }, delay);
         }
         if left > 0 {
             self.notes.push(format!(
@@ -313,4 +321,9 @@ impl<'a> Layout<'a> {
             .filter(|(theirs, ours)| theirs != ours)
             .collect()
     }
+}
+
+/// Whether a port is called as those of ours that lead to switches of the same tier.
+fn is_peer(name: &str) -> bool {
+    name.strip_prefix("peer-").is_some_and(|number| number.parse::<u32>().is_ok())
 }

@@ -69,10 +69,11 @@ fn enter_switch(
     };
     let (pod, segment, rail, plane, index) = (place.pod, place.segment, place.rail, place.plane, place.index);
     enter(list, found, row, ListedPlace { role, network, pod, segment, rail, plane, index });
-    let mut next = [0_u32; 2];
+    let mut next = [0_u32; 3];
     for port in fabric.ports(device) {
         let (kind, count) = match fabric.port_role(port) {
             PortRole::Up => ("uplink", &mut next[1]),
+            PortRole::Peer => ("peer", &mut next[2]),
             _ => ("downlink", &mut next[0]),
         };
         let rate = Some(fabric.port_capacity(port));
@@ -105,4 +106,43 @@ fn enter_host(fabric: &Fabric, host: HostId, list: &mut CableList, found: &mut I
 fn enter(list: &mut CableList, found: &mut Inference, row: u32, place: ListedPlace) {
     list.state_place(row, &place);
     found.places.push(place);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostSpec;
+    use crate::cable_list::CableDesign;
+    use crate::preset::{Collapsed, Jupiter, Layout, Mesh, RailOnly, SingleTor, Torus};
+
+    /// Cables between switches of one tier and between NICs come back from the list too.
+    #[test]
+    fn fabrics_with_peer_cables_come_back_from_their_lists() {
+        let rails = RailOnly { domains: 2, ..RailOnly::default() };
+        let jupiter = Jupiter {
+            blocks: 3,
+            racks: 2,
+            middle_blocks: 2,
+            uplinks: 4,
+            spine_blocks: 4,
+            ..Jupiter::default()
+        };
+        let presets: [&dyn Layout; 7] = [
+            &Mesh { leaves: 4, hosts_per_leaf: 2, ..Mesh::default() },
+            &Torus { x: 4, y: 2, z: 3, ..Torus::default() },
+            &Collapsed { joined: 2, ..Collapsed::default() },
+            &Jupiter { direct: true, ..jupiter.clone() },
+            &jupiter,
+            &rails,
+            &SingleTor { racks: 3, hosts: 1, ..SingleTor::default() },
+        ];
+        for preset in presets {
+            let fabric = preset.fabric(0).unwrap();
+            let (list, found) = list_of(&fabric);
+            assert_eq!(Inference::of(&list).unwrap(), found, "{}", fabric.name());
+            let host = HostSpec::named(&fabric.host_models()[0].name);
+            let built = list.fabric(&found, &CableDesign { host, rate: None }).unwrap();
+            assert!(built.fabric == fabric, "{} {:?}", fabric.name(), built.notes);
+        }
+    }
 }

@@ -1,30 +1,45 @@
-//! The presets: recipes that fill a [`ClosSpec`] with the counts of a known design. Each is the section `[fabric]` of a
-//! scenario with its `preset`.
+//! The presets: recipes that fill a [`ClosSpec`] with the counts of a known design, or build a fabric without tiers. Each is the
+//! section `[fabric]` of a scenario with its `preset`.
 mod ai_zone;
 mod cables;
+mod collapsed;
 mod counts;
 mod dcn_plus;
 mod fat_tree;
+mod generation_0;
 mod hpn;
+mod jupiter;
 mod leaf_spine;
+mod mesh;
+mod rail_only;
 mod rail_optimised;
 mod rlft;
+mod single_tor;
 mod superpod;
+mod torus;
 
 use railtwin_units::Rate;
 
 pub use self::ai_zone::AiZone;
 pub use self::cables::Cables;
+pub use self::collapsed::Collapsed;
 pub use self::dcn_plus::DcnPlus;
 pub use self::fat_tree::FatTree;
+pub use self::generation_0::GenerationZero;
 pub use self::hpn::{Hpn, Tier2};
+pub use self::jupiter::Jupiter;
 pub use self::leaf_spine::LeafSpine;
+pub use self::mesh::Mesh;
+pub use self::rail_only::RailOnly;
 pub use self::rail_optimised::RailOptimised;
 pub use self::rlft::Rlft;
+pub use self::single_tor::SingleTor;
 pub use self::superpod::{Generation, SuperPod};
+pub use self::torus::Torus;
 use crate::clos::ClosSpec;
 use crate::error::FabricError;
 use crate::graph::Fabric;
+use crate::host::HostModel;
 use crate::host_spec::HostSpec;
 
 /// Bound of counts of switches, segments, pods.
@@ -44,6 +59,27 @@ pub trait Layout {
 
     /// What is changed in the host model; none where hosts are of the preset.
     fn host(&self) -> Option<&HostSpec> {
+        None
+    }
+
+    /// Builds the graph, with `services` storage hosts and gateways that stand in it.
+    ///
+    /// # Errors
+    /// As [`Layout::spec`] and [`ClosSpec::check`].
+    fn fabric(&self, services: u32) -> Result<Fabric, FabricError> {
+        ClosSpec { services, ..self.spec()? }.build()
+    }
+
+    /// The model of every host.
+    ///
+    /// # Errors
+    /// As [`Layout::spec`].
+    fn model(&self) -> Result<HostModel, FabricError> {
+        Ok(self.spec()?.host)
+    }
+
+    /// Why nothing can run on the fabric, although it can be built and counted; none where it can.
+    fn cannot_run(&self) -> Option<&'static str> {
         None
     }
 
@@ -73,6 +109,20 @@ railtwin_units::variants! {
         SuperPod(SuperPod) = "superpod",
         /// Rail-optimised, of any size.
         RailOptimised(RailOptimised) = "rail-optimised",
+        /// Rails alone between scale-up domains.
+        RailOnly(RailOnly) = "rail-only",
+        /// One ToR in each rack.
+        SingleTor(SingleTor) = "single-tor",
+        /// Meta's first RoCE network.
+        GenerationZero(GenerationZero) = "generation-0",
+        /// Google's Jupiter.
+        Jupiter(Jupiter) = "jupiter",
+        /// Few leaves and nothing above them.
+        Collapsed(Collapsed) = "collapsed",
+        /// Leaves with cables to each other.
+        Mesh(Mesh) = "mesh",
+        /// A torus of chips without switches.
+        Torus(Torus) = "torus",
         /// A cable list.
         Cables(Cables) = "cables",
     }
@@ -91,9 +141,9 @@ macro_rules! layouts {
             /// Builds the graph.
             ///
             /// # Errors
-            /// As [`Layout::spec`] and [`ClosSpec::check`].
+            /// As [`Layout::fabric`].
             pub fn build(&self) -> Result<Fabric, FabricError> {
-                self.layout().spec()?.build()
+                self.layout().fabric(0)
             }
         }
 
@@ -101,12 +151,29 @@ macro_rules! layouts {
             /// Builds the graph.
             ///
             /// # Errors
-            /// As [`Layout::spec`] and [`ClosSpec::check`].
+            /// As [`Layout::fabric`].
             pub fn build(&self) -> Result<Fabric, FabricError> {
-                self.spec()?.build()
+                self.fabric(0)
             }
         })+
     };
 }
 
-layouts!(Hpn, DcnPlus, AiZone, LeafSpine, FatTree, Rlft, SuperPod, RailOptimised, Cables);
+layouts!(
+    Hpn,
+    DcnPlus,
+    AiZone,
+    LeafSpine,
+    FatTree,
+    Rlft,
+    SuperPod,
+    RailOptimised,
+    RailOnly,
+    SingleTor,
+    GenerationZero,
+    Jupiter,
+    Collapsed,
+    Mesh,
+    Torus,
+    Cables
+);

@@ -7,7 +7,7 @@ use crate::delays::Delays;
 use crate::error::FabricError;
 use crate::host::{HostModel, MOST_NICS, NicModel};
 use crate::host_spec::HostSpec;
-use crate::preset::counts::{fewest_cores, fewest_spines};
+use crate::preset::counts::{down_ports, fewest_cores, fewest_spines, up_ports};
 use crate::preset::{HOSTS, Layout, PORTS, SWITCHES};
 
 railtwin_units::section! {
@@ -44,19 +44,6 @@ railtwin_units::section! {
     }
 }
 
-/// Ports down of a switch, so that those left are the uplinks that the ratio asks for.
-pub(super) fn down_ports(radix: u32, ratio: f64) -> u32 {
-    (f64::from(radix) * ratio / (1.0 + ratio)).floor() as u32
-}
-
-/// Uplinks for ports down of the same rate.
-pub(super) fn up_ports(down: u32, ratio: f64, field: &'static str) -> Result<u32, FabricError> {
-    match (f64::from(down) / ratio.max(f64::MIN_POSITIVE)).ceil() {
-        ports if ports <= 65_536.0 => Ok((ports as u32).max(1)),
-        _ => Err(FabricError::range(field, ratio, "switches have 65536 uplinks at most: write more")),
-    }
-}
-
 impl RailOptimised {
     /// The host with its NICs split over the planes.
     fn split_host(&self) -> Result<HostModel, FabricError> {
@@ -84,7 +71,7 @@ impl Layout for RailOptimised {
         let radix = self.radix.unwrap_or(64 * self.planes);
         let hosts = self.hosts.unwrap_or(down_ports(radix, self.oversubscription) / of_rail);
         let down = hosts.checked_mul(of_rail).ok_or(FabricError::TooLarge { what: "ports" })?;
-        let uplinks = up_ports(down, self.oversubscription, "oversubscription")?;
+        let uplinks = up_ports(f64::from(down), self.oversubscription, "oversubscription")?;
         let leaves = self.segments.checked_mul(rails).ok_or(FabricError::TooLarge { what: "leaves" })?;
         let several = self.pods > 1;
         let under = if several { down_ports(radix, self.spine_oversubscription) } else { radix };
@@ -103,7 +90,7 @@ impl Layout for RailOptimised {
         let parallel = uplinks / spines;
         let below = leaves.checked_mul(parallel).ok_or(FabricError::TooLarge { what: "ports" })?;
         let spine_up = match several {
-            true => up_ports(below, self.spine_oversubscription, "spine_oversubscription")?,
+            true => up_ports(f64::from(below), self.spine_oversubscription, "spine_oversubscription")?,
             false => 0,
         };
         let of_pod = spines.checked_mul(spine_up).ok_or(FabricError::TooLarge { what: "ports" })?;

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn fabric(pods: u32) -> Fabric {
-        Hpn { pods, segments: Some(1), hosts: Some(1), spines: 4, cores: 4, ..Hpn::default() }
+        Hpn { pods, segments: Some(1), hosts: Some(1), spines: Some(4), cores: Some(4), ..Hpn::default() }
             .build()
             .expect("small")
     }

@@ -47,8 +47,13 @@ impl Numbers {
     /// # Errors
     /// The plan has no set of two leaves.
     pub(super) fn new() -> Result<Self, LabError> {
-        let preset =
-            Hpn { segments: Some(1), hosts: Some(1), spare_hosts: Some(0), spines: 4, ..Hpn::default() };
+        let preset = Hpn {
+            segments: Some(1),
+            hosts: Some(1),
+            spare_hosts: Some(0),
+            spines: Some(4),
+            ..Hpn::default()
+        };
         let fabric = preset.build().map_err(|error| LabError(error.to_string()))?;
         let plan = FabricPlan::new(&fabric, &PlanOptions::default());
         let plan = plan.map_err(|error| LabError(error.to_string()))?;

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn hpn() -> Hpn {
-        Hpn { segments: Some(2), hosts: Some(2), spines: 4, ..Hpn::default() }
+        Hpn { segments: Some(2), hosts: Some(2), spines: Some(4), ..Hpn::default() }
     }
 
     #[test]

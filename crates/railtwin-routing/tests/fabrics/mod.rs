@@ -27,9 +27,9 @@ fn hpn() -> impl Strategy<Value = Fabric> {
             planes,
             dual_tor,
             tier2,
-            spines,
-            spine_up,
-            cores: divisor(spines * spine_up, draw),
+            spines: Some(spines),
+            spine_up: Some(spine_up),
+            cores: Some(divisor(spines * spine_up, draw)),
             ..Hpn::default()
         };
         hpn.build().expect("a small hpn")

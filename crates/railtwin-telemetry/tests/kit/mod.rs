@@ -83,7 +83,7 @@ pub fn case(job: Job, steps: u32) -> Case {
         segments: Some(hosts.div_ceil(pods * per_segment).max(2)),
         hosts: Some(per_segment),
         spare_hosts: Some(0),
-        spines: if hosts > 64 { 60 } else { 8 },
+        spines: Some(if hosts > 64 { 60 } else { 8 }),
         ..Hpn::default()
     };
     let fabric = Arc::new(fabric.build().unwrap());

@@ -68,7 +68,7 @@ fn check_lacp(plan: &FabricPlan) {
 #[test]
 fn a_dual_plane_hpn_is_planned_as_the_paper_has_it() {
     let fabric =
-        Hpn { segments: Some(2), hosts: Some(3), spines: 4, ..Hpn::default() }.build().expect("small");
+        Hpn { segments: Some(2), hosts: Some(3), spines: Some(4), ..Hpn::default() }.build().expect("small");
     let plan = plan(&fabric);
     check(&plan);
     let (leaf, other) = (&plan.switches[0], &plan.switches[1]);
@@ -91,7 +91,8 @@ fn a_dual_plane_hpn_is_planned_as_the_paper_has_it() {
 fn every_preset_can_be_planned() {
     let host = HostSpec { nic_ports: Some(1), ..HostSpec::default() };
     for fabric in [
-        Hpn { pods: 2, segments: Some(2), hosts: Some(2), spines: 4, cores: 4, ..Hpn::default() }.build(),
+        Hpn { pods: 2, segments: Some(2), hosts: Some(2), spines: Some(4), cores: Some(4), ..Hpn::default() }
+            .build(),
         Hpn { segments: Some(2), hosts: Some(2), dual_tor: false, ..Hpn::default() }.build(),
         DcnPlus { pods: 2, hosts: 2, ..DcnPlus::default() }.build(),
         LeafSpine::default().build(),

@@ -147,8 +147,9 @@ mod tests {
 
     #[test]
     fn a_written_folder_reads_back() {
-        let fabric =
-            Hpn { segments: Some(2), hosts: Some(2), spines: 2, ..Hpn::default() }.build().expect("small");
+        let fabric = Hpn { segments: Some(2), hosts: Some(2), spines: Some(2), ..Hpn::default() }
+            .build()
+            .expect("small");
         let options = PlanOptions::default();
         let timers = crate::switch_config::BgpTimers { bfd: Some((100, 3)), ..options.timers };
         let plan = FabricPlan::new(&fabric, &PlanOptions { timers, ..options }).expect("small");

@@ -37,8 +37,9 @@ mod tests {
 
     #[test]
     fn a_nic_of_two_ports_is_a_bond_by_lacp() {
-        let fabric =
-            Hpn { segments: Some(1), hosts: Some(2), spines: 2, ..Hpn::default() }.build().expect("small");
+        let fabric = Hpn { segments: Some(1), hosts: Some(2), spines: Some(2), ..Hpn::default() }
+            .build()
+            .expect("small");
         let files = files(&FabricPlan::new(&fabric, &PlanOptions::default()).expect("small"));
         let bond = text(&files, "host-0/10-bond0.netdev");
         for line in

@@ -161,7 +161,7 @@ fn every_rule_gives_a_reason() {
 #[test]
 fn exports_break_no_rule() {
     let fabric =
-        Hpn { segments: Some(2), hosts: Some(2), spines: 3, ..Hpn::default() }.build().expect("small");
+        Hpn { segments: Some(2), hosts: Some(2), spines: Some(3), ..Hpn::default() }.build().expect("small");
     let plan = FabricPlan::new(&fabric, &PlanOptions::default()).expect("small");
     assert_eq!(lint(&of_plan(&plan, true)), []);
     assert_eq!(lint(&of_plan(&plan, false)).len(), 32, "a leaf without a proxy each");

@@ -60,11 +60,11 @@ mod tests {
     }
 
     fn fabrics() -> Vec<Fabric> {
-        let hpn = Hpn { segments: Some(2), hosts: Some(2), spines: 3, ..Hpn::default() };
+        let hpn = Hpn { segments: Some(2), hosts: Some(2), spines: Some(3), ..Hpn::default() };
         let fabrics = [
             hpn.build(),
             Hpn { dual_tor: false, ..hpn.clone() }.build(),
-            Hpn { pods: 2, segments: Some(1), spines: 4, cores: 4, ..hpn }.build(),
+            Hpn { pods: 2, segments: Some(1), spines: Some(4), cores: Some(4), ..hpn }.build(),
             LeafSpine { leaves: 4, hosts_per_leaf: 2, uplinks: 2, ..LeafSpine::default() }.build(),
             FatTree { k: 4, ..FatTree::default() }.build(),
         ];
@@ -123,7 +123,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_panic(at in 0..40_000_usize, byte: u8, cut in 0..40_000_usize) {
-            let fabric = Hpn { segments: Some(1), hosts: Some(1), spines: 1, ..Hpn::default() }.build().expect("small");
+            let fabric = Hpn { segments: Some(1), hosts: Some(1), spines: Some(1), ..Hpn::default() }.build().expect("small");
             let plan = FabricPlan::new(&fabric, &PlanOptions::default()).expect("small");
             let own = of_switch(&files(&plan), "leaf-0");
             for file in 0..own.len() {

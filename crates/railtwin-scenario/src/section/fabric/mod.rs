@@ -64,6 +64,14 @@ impl FabricSpec {
         }
     }
 
+    /// Why nothing can run on the fabric, although it can be built and counted; none where it can.
+    pub fn cannot_run(&self) -> Option<&'static str> {
+        match self {
+            Self::Preset(preset) => preset.layout().cannot_run(),
+            Self::Lingjun(_) | Self::Htsim(_) => None,
+        }
+    }
+
     /// What to say of a chip that nobody builds.
     pub(crate) fn note_of_chip(&self) -> Option<String> {
         let Self::Preset(preset) = self else { return None };

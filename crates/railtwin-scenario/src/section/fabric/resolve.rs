@@ -27,10 +27,7 @@ impl Scenario {
                 return Err(source.error("storage.on", message, Some("write on = \"frontend\"")));
             }
             FabricSpec::Preset(Preset::Cables(spec)) => cables(spec, source, read)?,
-            FabricSpec::Preset(preset) => {
-                let spec = preset.layout().spec().map(|spec| ClosSpec { services, ..spec });
-                spec.and_then(|spec| spec.build()).map_err(refuse)?
-            }
+            FabricSpec::Preset(preset) => preset.layout().fabric(services).map_err(refuse)?,
             FabricSpec::Lingjun(spec) => lingjun(spec, source, read)?,
             FabricSpec::Htsim(spec) => htsim(spec, services, source, read)?,
         };
