@@ -95,18 +95,18 @@ impl Catalog {
         self.parts.get(name).filter(|part| part.kind == kind)
     }
 
-    /// The cheapest switch of so many ports of a rate.
+    /// The cheapest switch of so many ports of a rate; one whose price has a source comes before those assumed.
     pub fn switch_of(&self, ports: u32, rate: Rate) -> Option<&Part> {
         self.cheapest(PartKind::Switch, ports, rate)
     }
 
-    /// The cheapest NIC of so many ports of a rate.
+    /// The cheapest NIC of so many ports of a rate; one whose price has a source comes before those assumed.
     pub fn nic_of(&self, ports: u32, rate: Rate) -> Option<&Part> {
         self.cheapest(PartKind::Nic, ports, rate)
     }
 
     fn cheapest(&self, kind: PartKind, ports: u32, rate: Rate) -> Option<&Part> {
         let fitting = self.parts(kind).filter(|part| part.ports == ports && part.rate == rate);
-        fitting.min_by(|a, b| a.usd.total_cmp(&b.usd))
+        fitting.min_by(|a, b| a.is_usd_assumed.cmp(&b.is_usd_assumed).then(a.usd.total_cmp(&b.usd)))
     }
 }

@@ -64,11 +64,13 @@ fn the_cheapest_that_reaches_goes_from_copper_to_single_mode() {
 
 #[test]
 fn a_line_written_over_another_changes_its_keys_alone() {
-    let text =
-        "[[switch]]\nname = \"64x400g\"\nusd = 21_000\nassumed = [\"watts\"]\nsource = \"a quotation\"\n";
+    let text = "[[switch]]\nname = \"ethernet-64x400g\"\nusd = 21_000\nassumed = [\"watts\"]\nsource = \"a quotation\"\n";
     let catalog = Catalog::builtin().with(text).unwrap();
     let switch = catalog.switch_of(64, Rate::from_gbps(400)).unwrap();
-    assert_eq!((switch.name.as_str(), switch.usd, switch.watts), ("64x400g", 21_000.0, 800.0));
+    assert_eq!((switch.name.as_str(), switch.usd, switch.watts), ("ethernet-64x400g", 21_000.0, 800.0));
+    let builtin = Catalog::builtin();
+    let sourced = builtin.switch_of(64, Rate::from_gbps(400)).unwrap();
+    assert_eq!(sourced.name, "ndr-64x400g", "a price with a source comes before a lower one that is assumed");
     assert!(!switch.is_usd_assumed && switch.is_watts_assumed);
     let mut bill = Bill::default();
     bill.add("leaf", switch, 4);
@@ -91,7 +93,7 @@ fn what_a_line_may_not_say_is_an_error_with_its_place() {
         ("[[switch]]\nname = \"a\"\nassumed = true\nreach_m = 1", (4, "reach_m", "1")),
         ("[[optic]]\nname = \"a\"\nassumed = true\nmedium = \"copper\"", (4, "medium", "\"copper\"")),
         ("[[optic]]\nname = \"400g-sr4\"\nassumed = true\nshare_of = \"q\"", (1, "share_of", "\"q\"")),
-        ("[[host]]\nname = \"64x400g\"\nassumed = true", (1, "name", "\"64x400g\"")),
+        ("[[host]]\nname = \"ethernet-64x400g\"\nassumed = true", (1, "name", "\"ethernet-64x400g\"")),
         ("[[swich]]\nname = \"a\"", (1, "swich", "")),
         ("[switch]\nname = \"a\"", (1, "switch", "")),
         ("[[switch]\n", (1, "", "")),
@@ -113,7 +115,11 @@ proptest! {
     }
 
     #[test]
-    fn longer_links_never_cost_less(rate in prop::sample::select(vec![100u64, 200, 400, 800]), a in 0.5f64..10_000.0, b in 0.5f64..10_000.0) {
+    fn longer_links_never_cost_less(
+        rate in prop::sample::select(vec![100u64, 200, 400, 800]),
+        a in 0.5f64..10_000.0,
+        b in 0.5f64..10_000.0,
+    ) {
         let catalog = Catalog::builtin();
         let price = |metres| catalog.media(Rate::from_gbps(rate), metres).map(|media| media.price().usd);
         if let (Ok(short), Ok(long)) = (price(a.min(b)), price(a.max(b))) {

@@ -1,0 +1,282 @@
+//! Numbers and tables as text for a terminal.
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::intent::Plan;
+use crate::loss::{Goals, Loss, LossReport};
+use crate::search::{Comparison, CorePoint, Growth, SearchResult};
+
+/// Columns as wide as their widest cell: the first left, the others right.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            // Writing to a string does not fail.
+            let _ = match column {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn cells<const N: usize>(row: [&str; N]) -> Vec<String> {
+    row.map(str::to_owned).to_vec()
+}
+
+/// A whole number with commas.
+pub(crate) fn number(value: f64) -> String {
+    crate::intent::grouped(value.round().max(0.0) as u64)
+}
+
+/// US dollars: `$5.43 M`, `$3,400`.
+pub(crate) fn money(usd: f64) -> String {
+    match usd {
+        usd if usd >= 1e9 => format!("${:.2} billion", usd / 1e9),
+        usd if usd >= 1e6 => format!("${:.2} M", usd / 1e6),
+        usd => format!("${}", number(usd)),
+    }
+}
+
+/// Bits per second with a prefix.
+pub(crate) fn rate(bits_per_s: f64) -> String {
+    match bits_per_s {
+        bits if bits >= 1e15 => format!("{:.2} Pbps", bits / 1e15),
+        bits if bits >= 1e12 => format!("{:.1} Tbps", bits / 1e12),
+        bits => format!("{:.0} Gbps", bits / 1e9),
+    }
+}
+
+/// Watts with a prefix.
+pub(crate) fn watts(watts: f64) -> String {
+    match watts {
+        watts if watts >= 1e6 => format!("{:.2} MW", watts / 1e6),
+        watts if watts >= 1e4 => format!("{:.0} kW", watts / 1e3),
+        watts => format!("{watts:.0} W"),
+    }
+}
+
+/// A share as percent; one that is not whole never reads as 100 %.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match share {
+        share if (0.9995..0.999_999).contains(&share) => "> 99.9 %".to_owned(),
+        _ if (percent - percent.round()).abs() < 0.05 => format!("{percent:.0} %"),
+        _ => format!("{percent:.1} %"),
+    }
+}
+
+fn yes(value: bool) -> String {
+    if value { "yes" } else { "no" }.to_owned()
+}
+
+impl Plan {
+    /// A table with a row for each candidate, then why the other combinations have none.
+    pub fn to_text(&self) -> String {
+        let mut rows = vec![cells([
+            "fabric",
+            "GPUs",
+            "leaves",
+            "spines",
+            "cores",
+            "cables",
+            "ports left",
+            "real ratio",
+            "hops",
+            "hash",
+            "bisection",
+            "price",
+            "assumed",
+            "$/GPU",
+            "W/GPU",
+            "lost leaf cuts",
+        ])];
+        for candidate in &self.candidates {
+            let counts = &candidate.counts;
+            let join = |of: &dyn Fn(&crate::intent::TierCounts) -> Option<String>| {
+                counts.tiers.iter().filter_map(of).collect::<Vec<_>>().join("/")
+            };
+            let leaf = candidate.loss.of_part(crate::loss::LostPart::Leaf);
+            rows.push(vec![
+                candidate.combination.label(),
+                number(counts.gpus as f64),
+                number(counts.leaves as f64),
+                number(counts.spines as f64),
+                number(counts.cores as f64),
+                number(counts.cables() as f64),
+                join(&|tier| tier.ports_left.map(|ports| ports.to_string())),
+                join(&|tier| tier.oversubscription.map(|ratio| format!("{ratio:.2}"))),
+                format!("{} ({:.2})", counts.hops_worst, counts.hops_mean),
+                counts.hash_stages.to_string(),
+                rate(counts.bisection.bits_per_s() as f64),
+                money(candidate.price().usd),
+                percent(candidate.price().assumed_share()),
+                money(candidate.usd_per_gpu()),
+                format!("{:.1}", candidate.watts_per_gpu()),
+                leaf.map_or_else(String::new, |leaf| format!("{} GPUs", leaf.gpus_cut)),
+            ]);
+        }
+        let mut text = table(&rows);
+        for refusal in &self.refused {
+            let _ = writeln!(text, "none: {}: {}", refusal.combination.label(), refusal.reason);
+        }
+        text
+    }
+}
+
+impl LossReport {
+    /// A table with a row for each class of parts.
+    pub fn to_text(&self) -> String {
+        let mut rows = vec![cells([
+            "lost",
+            "of",
+            "GPUs cut",
+            "pairs cut",
+            "slowed",
+            "leaf set",
+            "segments",
+            "pods",
+            "bisection",
+            "ring stops",
+        ])];
+        let row = |loss: &Loss| {
+            let kept = |kept: Option<crate::loss::Kept>| {
+                kept.map_or_else(|| "-".to_owned(), |k| format!("{} ({})", percent(k.worst), percent(k.mean)))
+            };
+            vec![
+                loss.part.to_string(),
+                number(loss.count as f64),
+                number(loss.gpus_cut as f64),
+                number(loss.pairs_cut as f64),
+                number(loss.gpus_slowed as f64),
+                kept(Some(loss.to_leaf_set)),
+                kept(loss.to_segments),
+                kept(loss.to_pods),
+                percent(loss.bisection),
+                yes(loss.stops_ring),
+            ]
+        };
+        rows.extend(self.losses.iter().map(row));
+        let mut text = table(&rows);
+        text.push_str("kept bandwidth: of the worst GPU (mean of all GPUs)\n");
+        self.notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
+        text
+    }
+}
+
+impl Goals {
+    /// A line for each goal.
+    pub fn to_text(&self) -> String {
+        let line = |goal: &crate::loss::Goal| {
+            let answer = if goal.passes { "pass" } else { "fail" };
+            format!("{} {answer}  {}: {}\n", goal.name, goal.demand, goal.because)
+        };
+        self.goals.iter().map(line).collect()
+    }
+}
+
+impl SearchResult {
+    /// The best, then the curve of price against bisection.
+    pub fn to_text(&self) -> String {
+        let mut text = match &self.best {
+            Some(best) => format!(
+                "{}: {} for {} GPUs, {} a GPU, {} assumed\n",
+                best.combination.label(),
+                money(best.price().usd),
+                number(best.counts.gpus as f64),
+                money(best.usd_per_gpu()),
+                percent(best.price().assumed_share())
+            ),
+            None => "no fabric survives a lost leaf\n".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{} combinations, {} feasible, {} survive a lost leaf\n",
+            self.tried, self.feasible, self.surviving
+        );
+        let mut rows = vec![cells(["fabric", "price", "assumed", "bisection", "survives a leaf"])];
+        for point in &self.pareto {
+            let assumed = if point.usd > 0.0 { point.assumed_usd / point.usd } else { 0.0 };
+            rows.push(vec![
+                point.label.clone(),
+                money(point.usd),
+                percent(assumed),
+                percent(point.bisection_share),
+                yes(point.survives_leaf),
+            ]);
+        }
+        text + &table(&rows)
+    }
+}
+
+impl Comparison {
+    /// A table with a row for each figure.
+    pub fn to_text(&self) -> String {
+        let mut rows = vec![vec![String::new(), self.a.clone(), self.b.clone(), "ratio".to_owned()]];
+        for row in &self.rows {
+            let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+            rows.push(vec![row.figure.to_owned(), row.a.clone(), row.b.clone(), ratio]);
+        }
+        table(&rows)
+    }
+}
+
+impl Growth {
+    /// Switches before and after, and a row of moves for each class of cables.
+    pub fn to_text(&self) -> String {
+        let mut rows = vec![cells(["cables", "stay", "move", "new", "gone"])];
+        for (class, moves) in
+            [("access", self.access), ("leaf-spine", self.leaf_spine), ("spine-core", self.spine_core)]
+        {
+            let counts = [moves.kept, moves.moved, moves.added, moves.removed];
+            let mut row = vec![class.to_owned()];
+            row.extend(counts.map(|count| number(count as f64)));
+            rows.push(row);
+        }
+        let side = |one: &crate::intent::Candidate| {
+            let counts = &one.counts;
+            format!(
+                "{} GPUs: {} ({} leaves, {} spines, {} cores)",
+                number(counts.gpus as f64),
+                one.combination.label(),
+                counts.leaves,
+                counts.spines,
+                counts.cores
+            )
+        };
+        format!("{}\n{}\n{}{}\n", side(&self.from), side(&self.to), table(&rows), self.which())
+    }
+}
+
+/// A plan, candidate, loss report, search, comparison or growth as JSON, indented.
+///
+/// # Panics
+/// Never: these types have text for keys and no fallible parts.
+pub fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string_pretty(value).expect("rows of numbers and text are JSON")
+}
+
+/// The curve of core oversubscription against pod size as a table.
+pub fn core_curve_text(points: &[CorePoint]) -> String {
+    let mut rows = vec![cells(["core ratio", "real", "segments", "GPUs in a pod", "kept to other pods"])];
+    for point in points {
+        rows.push(vec![
+            format!("{}:1", point.asked),
+            format!("{:.2}", point.oversubscription),
+            point.segments.to_string(),
+            number(point.gpus_per_pod as f64),
+            percent(point.to_pods),
+        ]);
+    }
+    table(&rows)
+}

@@ -1,0 +1,8 @@
+//! Judges of the planner: known designs, graphs counted and cut by brute force, sizes and times.
+mod brute;
+mod counts;
+mod goals;
+mod loss;
+mod page;
+mod search;
+mod smallest;

@@ -1,0 +1,56 @@
+//! Search, curves, comparison and growth.
+use railtwin_catalog::Catalog;
+use railtwin_fabric::preset::{Hpn, Layout as _};
+use railtwin_planning::intent::Intent;
+use railtwin_planning::loss::LostPart;
+use railtwin_planning::search::{Growth, compare, core_curve, search, survives_leaf};
+
+#[test]
+fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
+    let (catalog, intent) = (Catalog::builtin(), Intent::default());
+    let found = search(&intent, &catalog);
+    let best = found.best.clone().unwrap();
+    let leaf = best.loss.of_part(LostPart::Leaf).unwrap();
+    assert_eq!(leaf.pairs_cut, 0);
+    assert!(leaf.worst() >= 0.5 - 1e-9);
+    assert!(found.surviving < found.feasible && found.feasible <= found.tried);
+    for one in intent.plan(&catalog).candidates.iter().filter(|one| survives_leaf(one)) {
+        assert!(best.price().usd <= one.price().usd);
+    }
+    for pair in found.pareto.windows(2) {
+        assert!(pair[0].usd < pair[1].usd && pair[0].bisection_share < pair[1].bisection_share);
+    }
+    assert!(found.to_text().contains("survive a lost leaf"));
+}
+
+/// HPN section 7 and table 2: 15:1 makes the pod 1.875 times that of 1:1.
+#[test]
+fn oversubscription_of_the_core_buys_the_pod_of_hpn() {
+    let curve = core_curve(&Hpn::default().spec().unwrap(), &[1.0, 3.0, 7.0, 15.0, 127.0]);
+    let pods: Vec<u64> = curve.iter().map(|point| point.gpus_per_pod).collect();
+    assert_eq!((pods[0], pods[3]), (8_192, 15_360));
+    assert!((pods[3] as f64 / pods[0] as f64 - 1.875).abs() < 1e-12);
+    assert!(pods.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(curve.windows(2).all(|pair| pair[0].to_pods >= pair[1].to_pods));
+}
+
+#[test]
+fn comparison_and_growth_count_what_changes() {
+    let (catalog, intent) = (Catalog::builtin(), Intent { gpus: 1_024, ..Intent::default() });
+    let plan = intent.plan(&catalog);
+    let table = compare(&plan.candidates[0], &plan.candidates[1]);
+    assert!(table.rows.iter().any(|row| row.figure == "price" && row.ratio.is_some_and(|ratio| ratio > 0.0)));
+    assert_eq!(compare(&plan.candidates[0], &plan.candidates[0]).rows[0].ratio, Some(1.0));
+    // 4 segments with 16 spines and pairs of cables become 8 segments with 32 spines: half of the cables move.
+    let growth = Growth::doubled(&intent, &plan.candidates[0].combination, &catalog).unwrap();
+    assert_eq!((growth.access.kept, growth.access.moved, growth.access.added), (1_024, 0, 1_024));
+    assert_eq!((growth.leaf_spine.kept, growth.leaf_spine.moved, growth.leaf_spine.added), (512, 512, 1_024));
+    assert!(growth.which().contains("keeps 1 of its 2 cables to each of the first 16 spines"));
+    // Beyond two tiers a third comes.
+    let full = Intent::default();
+    let combination = full.plan(&catalog).candidates[0].combination.clone();
+    let growth = Growth::doubled(&full, &combination, &catalog).unwrap();
+    assert_eq!((growth.to.combination.tiers, growth.to.counts.gpus), (3, 4_096));
+    assert_eq!(growth.spine_core.added, growth.to.counts.cables_spine_core);
+    assert!(growth.to_text().contains("leaf-spine"));
+}
