@@ -196,7 +196,7 @@ mod tests {
         let report = DesignReport::of(&Hpn::default().build().unwrap());
         let scale = HPN.scale(Mechanisms::HPN);
         assert_eq!((scale.tier1, scale.tier2), (report.gpus_per_segment, report.gpus_per_pod));
-        let even = Hpn { segments: Some(8), spine_up: 64, ..Hpn::default() };
+        let even = Hpn { segments: Some(8), spine_up: Some(64), ..Hpn::default() };
         let even = DesignReport::of(&even.build().unwrap());
         assert_eq!(
             HPN.scale(Mechanisms { spine_oversubscription: 1.0, ..Mechanisms::HPN }).tier2,

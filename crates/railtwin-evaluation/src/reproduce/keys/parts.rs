@@ -186,12 +186,14 @@ const NOT_NEEDED: &[&str] = &[
 #[cfg(test)]
 const BESIDE: &[&str] = &[
     "railtwin-answers",
+    "railtwin-cabling",
     "railtwin-cli",
     "railtwin-features",
     "railtwin-lab",
     "railtwin-python",
     "railtwin-replay",
     "railtwin-testkit",
+    "railtwin-topology",
     "railtwin-watch",
     "railtwin-worker",
 ];
