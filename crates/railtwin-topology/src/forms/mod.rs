@@ -3,6 +3,9 @@ mod astra_sim;
 pub(crate) mod backend;
 mod blueprint;
 mod cables;
+mod dot;
+mod graph;
+mod graphml;
 mod hedgehog;
 mod htsim;
 mod ibnetdiscover;
@@ -46,5 +49,7 @@ pub(crate) const ALL: &[Form] = &[
     astra_sim::FORM,
     lingjun::FORM,
     nccl_env::FORM,
+    graphml::FORM,
+    dot::FORM,
     cables::FORM,
 ];

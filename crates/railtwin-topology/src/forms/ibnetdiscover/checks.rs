@@ -24,8 +24,12 @@ pub(super) fn tiers(dump: &Dump, places: &[NodePlace], topology: &mut Topology) 
     let mut is_switch = vec![false; count];
     topology.switches().for_each(|switch| is_switch[switch as usize] = true);
     let hosts: Vec<u32> = topology.hosts().collect();
-    let mut front: BTreeSet<u32> =
-        hosts.iter().flat_map(|&host| &neighbors[host as usize]).copied().filter(|&at| is_switch[at as usize]).collect();
+    let mut front: BTreeSet<u32> = hosts
+        .iter()
+        .flat_map(|&host| &neighbors[host as usize])
+        .copied()
+        .filter(|&at| is_switch[at as usize])
+        .collect();
     for (switch, above) in above_leaves(&front, &neighbors, topology) {
         front.remove(&switch);
         topology.find("host-above-leaf", topology.list.devices()[switch as usize].name.clone(), above);
@@ -51,11 +55,12 @@ fn above_leaves(front: &BTreeSet<u32>, neighbors: &[Vec<u32>], topology: &Topolo
     let is_above =
         |at: u32| matches!(role_of(&devices[at as usize].name), Some(DeviceRole::Spine | DeviceRole::Core));
     let above: BTreeSet<u32> = front.iter().copied().filter(|&at| is_above(at)).collect();
-    let leads = |at: &&u32| {
-        neighbors[**at as usize].iter().any(|peer| front.contains(peer) && !above.contains(peer))
-    };
+    let leads =
+        |at: &&u32| neighbors[**at as usize].iter().any(|peer| front.contains(peer) && !above.contains(peer));
     let seen = |&at: &u32| {
-        let host = neighbors[at as usize].iter().find(|&&peer| devices[peer as usize].role.is_some_and(DeviceRole::is_host));
+        let host = neighbors[at as usize]
+            .iter()
+            .find(|&&peer| devices[peer as usize].role.is_some_and(DeviceRole::is_host));
         let host = host.map_or("a host", |&host| devices[host as usize].name.as_str());
         (at, format!("{host} is linked to it, and so are leaves"))
     };
@@ -90,8 +95,14 @@ pub(super) fn slow_links(topology: &mut Topology) {
     for ((switch, tier), cables) in &groups {
         let mut counts: BTreeMap<Rate, usize> = BTreeMap::new();
         cables.iter().for_each(|(rate, _)| *counts.entry(*rate).or_default() += 1);
-        let Some((&usual, &count)) = counts.iter().find(|(_, count)| **count * 2 > cables.len()) else { continue };
-        let like = if *tier == 0 { "hosts".to_owned() } else { format!("switches of tier {}", tier_name(Some(*tier))) };
+        let Some((&usual, &count)) = counts.iter().find(|(_, count)| **count * 2 > cables.len()) else {
+            continue;
+        };
+        let like = if *tier == 0 {
+            "hosts".to_owned()
+        } else {
+            format!("switches of tier {}", tier_name(Some(*tier)))
+        };
         for (rate, ends) in cables.iter().filter(|(rate, _)| *rate < usual) {
             let [near, far] = ends.map(|port| &topology.list.ports()[port as usize]);
             let peer = &topology.list.devices()[far.device as usize].name;

@@ -102,7 +102,9 @@ impl Hosts {
             if is_guid(&node.id) {
                 let seen = match node.description.as_str() {
                     "" => format!("adapter {} has no description", node.id),
-                    described => format!("adapter {} is described as {described:?}, which names no host", node.id),
+                    described => {
+                        format!("adapter {} is described as {described:?}, which names no host", node.id)
+                    }
                 };
                 topology.find("unnamed-host", name.as_str(), seen);
             }
@@ -212,7 +214,11 @@ fn other_place(node: &Node, topology: &mut Topology) -> NodePlace {
     topology.about_mut(device).id = Some(node.id.clone());
     match node.kind {
         NodeKind::Router => topology.notes.push(format!("{} is a router to another subnet", node.id)),
-        _ => topology.find("unknown-device", node.id.as_str(), "links lead to it, and no block says what it is"),
+        _ => topology.find(
+            "unknown-device",
+            node.id.as_str(),
+            "links lead to it, and no block says what it is",
+        ),
     }
     NodePlace { device, adapter: String::new() }
 }

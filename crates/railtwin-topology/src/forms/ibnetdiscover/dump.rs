@@ -80,7 +80,9 @@ pub(super) fn dump(sources: &[Source<'_>]) -> Result<Dump, FormatError> {
     enter_reports(&mut found, &reports);
     if found.nodes.is_empty() {
         let name = sources.first().map_or("", |source| source.name);
-        return Err(FormatError::new(NAME, name, "has no block of a switch or an adapter", ACCEPTED).foreign());
+        return Err(
+            FormatError::new(NAME, name, "has no block of a switch or an adapter", ACCEPTED).foreign()
+        );
     }
     Ok(found)
 }
@@ -207,10 +209,7 @@ fn enter_reports(dump: &mut Dump, reports: &[(Report<'_>, u64)]) {
             (NodeKind::Adapter | NodeKind::Router, Some((_, row))) => row,
             _ => {
                 let id = format!("{}-{:016x}", end.kind.letter(), end.guid);
-                dump.block(
-                    &Header { kind: end.kind, id: &id, description: end.description },
-                    &At::default(),
-                )
+                dump.block(&Header { kind: end.kind, id: &id, description: end.description }, &At::default())
             }
         };
         row_of_port.insert(end.guid, row);

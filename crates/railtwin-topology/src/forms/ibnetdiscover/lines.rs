@@ -136,7 +136,8 @@ pub(super) fn line(text: &str) -> Line<'_> {
 }
 
 fn keyed<'a>(key: &str, value: &str) -> Line<'a> {
-    let number = hex(value.split(|letter: char| letter.is_whitespace() || letter == '(').next().unwrap_or(""));
+    let number =
+        hex(value.split(|letter: char| letter.is_whitespace() || letter == '(').next().unwrap_or(""));
     match (key, number) {
         ("sysimgguid", Some(system)) => Line::System(system),
         ("devid", Some(device)) => Line::DeviceId(device),

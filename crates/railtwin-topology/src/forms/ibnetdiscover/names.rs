@@ -12,7 +12,8 @@ pub(super) enum AdapterName {
 }
 
 /// Names of hosts that were given none.
-const UNNAMED_HOSTS: [&str; 6] = ["localhost", "localhost.localdomain", "(none)", "none", "unknown", "unnamed"];
+const UNNAMED_HOSTS: [&str; 6] =
+    ["localhost", "localhost.localdomain", "(none)", "none", "unknown", "unnamed"];
 /// Words of descriptions that are a vendor's.
 const VENDORS: [&str; 10] = [
     "mellanox technologies",
@@ -28,8 +29,25 @@ const VENDORS: [&str; 10] = [
 ];
 /// Names of RDMA devices without their numbers.
 const ADAPTERS: [&str; 19] = [
-    "mlx5_", "mlx4_", "mlx5_bond_", "mthca", "hca", "hca-", "hfi1_", "qib", "ipath", "ib", "ibp", "roce", "rocep",
-    "bnxt_re", "irdma", "ehca", "efa_", "cx7-", "nic-",
+    "mlx5_",
+    "mlx4_",
+    "mlx5_bond_",
+    "mthca",
+    "hca",
+    "hca-",
+    "hfi1_",
+    "qib",
+    "ipath",
+    "ib",
+    "ibp",
+    "roce",
+    "rocep",
+    "bnxt_re",
+    "irdma",
+    "ehca",
+    "efa_",
+    "cx7-",
+    "nic-",
 ];
 
 /// What the description of an adapter says.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_fabric::NONE;
 use railtwin_formats::FormatError;
 
+use super::NAME;
 use super::checks;
 use super::devices::{self, NodePlace};
 use super::dump::{self, Claim, Dump, StrangeLine};
 use super::lines::NodeKind;
-use super::NAME;
 use crate::form::Source;
 use crate::tiers;
 use crate::topology::Topology;
@@ -57,7 +57,11 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 /// Findings of lines that say nothing.
 fn strange_lines(dump: &Dump, topology: &mut Topology) {
     for StrangeLine { place, text } in &dump.broken {
-        topology.find("unreadable-line", place.as_str(), format!("{text:?} is no whole header or link of a block"));
+        topology.find(
+            "unreadable-line",
+            place.as_str(),
+            format!("{text:?} is no whole header or link of a block"),
+        );
     }
     if let Some(StrangeLine { place, text }) = dump.foreign.first() {
         let count = dump.foreign.len();
@@ -118,7 +122,8 @@ impl Links {
 
     /// Enters the cables.
     fn join(&self, dump: &Dump, places: &[NodePlace], topology: &mut Topology) {
-        let port = |(node, number): (u32, u32)| (places[node as usize].device, places[node as usize].port(number));
+        let port =
+            |(node, number): (u32, u32)| (places[node as usize].device, places[node as usize].port(number));
         let shown = |(node, number): (u32, u32)| format!("{} port {number}", dump.nodes[node as usize].id);
         for (claim, is_confirmed) in &self.cables {
             let [from, to] = [port(claim.from), port(claim.to)];
@@ -131,7 +136,8 @@ impl Links {
                 }
             }
             if !is_confirmed {
-                let seen = format!("port {} leads to {}, which does not name the link", from.1, shown(claim.to));
+                let seen =
+                    format!("port {} leads to {}, which does not name the link", from.1, shown(claim.to));
                 topology.find("one-sided-link", name.as_str(), seen);
             }
             let ends = [(from.0, from.1.as_str()), (to.0, to.1.as_str())];
@@ -175,9 +181,15 @@ fn aggregation(dump: &Dump, places: &[NodePlace], topology: &mut Topology) {
             Some(&(switch, port)) => {
                 let device = places[switch as usize].device;
                 let name = topology.list.devices()[device as usize].name.clone();
-                topology.find("aggregation-adapter", name, format!("{shown} is within the switch, at port {port}"));
+                topology.find(
+                    "aggregation-adapter",
+                    name,
+                    format!("{shown} is within the switch, at port {port}"),
+                );
             }
-            None => topology.find("aggregation-adapter", node.id.as_str(), format!("{shown} is within a switch")),
+            None => {
+                topology.find("aggregation-adapter", node.id.as_str(), format!("{shown} is within a switch"))
+            }
         }
     }
 }

@@ -36,8 +36,9 @@ pub(super) fn rate_of_word(word: &str) -> Option<Rate> {
 /// are `4xEDR`, 25 Gb/s `1xEDR`.
 pub(super) fn word_of_rate(rate: Rate) -> Option<String> {
     let modern = LANES.iter().filter(|(name, _)| *name != "FDR10");
-    let all = WIDTHS.iter().flat_map(|width| modern.clone().map(move |(name, lane)| (*width, *name, *lane)));
-    let found = all.into_iter().find(|(width, _, lane)| width * lane * MEGABIT == rate.bits_per_s());
+    let mut all =
+        WIDTHS.iter().flat_map(|width| modern.clone().map(move |(name, lane)| (*width, *name, *lane)));
+    let found = all.find(|(width, _, lane)| width * lane * MEGABIT == rate.bits_per_s());
     found.map(|(width, name, _)| format!("{width}x{name}"))
 }
 

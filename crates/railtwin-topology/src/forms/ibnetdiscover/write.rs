@@ -38,7 +38,12 @@ struct Block {
 pub(super) fn write(topology: &Topology, _: &WriteOptions) -> Result<Vec<Written>, FormatError> {
     if topology.is_tree {
         let accepted = "a topology with ports; write a tree as a form of a scheduler";
-        return Err(FormatError::new(NAME, topology.form, "is a tree of a scheduler, without ports", accepted));
+        return Err(FormatError::new(
+            NAME,
+            topology.form,
+            "is a tree of a scheduler, without ports",
+            accepted,
+        ));
     }
     let (blocks, place) = blocks(topology);
     let mut text = String::from("#\n# Topology file: generated on Thu Jan  1 00:00:00 1970\n#\n");
@@ -93,7 +98,10 @@ fn blocks(topology: &Topology) -> (Vec<Block>, Vec<(u32, u32)>) {
 fn numbers(topology: &Topology, ports: &[u32]) -> BTreeMap<u32, u32> {
     let number = |port: &u32| {
         let name = topology.list.ports()[*port as usize].name.as_str();
-        name.parse::<u32>().ok().filter(|&number| number > 0 && number < 1 << 16).map(|number| (number, *port))
+        name.parse::<u32>()
+            .ok()
+            .filter(|&number| number > 0 && number < 1 << 16)
+            .map(|number| (number, *port))
     };
     let named: Option<BTreeMap<u32, u32>> = ports.iter().map(number).collect();
     match named {
@@ -111,7 +119,10 @@ fn adapters(topology: &Topology, host: u32) -> BTreeMap<String, BTreeMap<u32, u3
     for &port in &topology.list.devices()[host as usize].ports {
         let listed = &topology.list.ports()[port as usize];
         let name = listed.name.as_str();
-        let cut = name.rsplit_once(['/', ':']).map(|(adapter, _)| adapter).filter(|adapter| known.contains(*adapter));
+        let cut = name
+            .rsplit_once(['/', ':'])
+            .map(|(adapter, _)| adapter)
+            .filter(|adapter| known.contains(*adapter));
         let adapter = match cut {
             Some(adapter) => adapter,
             None if known.is_empty() && listed.cable == NONE => continue,
@@ -122,7 +133,8 @@ fn adapters(topology: &Topology, host: u32) -> BTreeMap<String, BTreeMap<u32, u3
         // `nic-0:port-0` is the first port, `mlx5_0/1` too.
         let from_one = u32::from(name.contains(":port-"));
         let told = name[name.len() - digits..].parse::<u32>().ok().filter(|_| cut.is_some());
-        let told = told.map(|number| number.saturating_add(from_one)).filter(|number| (1..255).contains(number));
+        let told =
+            told.map(|number| number.saturating_add(from_one)).filter(|number| (1..255).contains(number));
         let free = told.filter(|number| !ports.contains_key(number));
         let number = free.unwrap_or_else(|| ports.last_key_value().map_or(1, |(last, _)| last + 1));
         ports.insert(number, port);
@@ -149,7 +161,13 @@ fn guid_of(name: &str, taken: &mut BTreeSet<u64>) -> u64 {
     LOCAL | part << 16
 }
 
-fn write_block(topology: &Topology, blocks: &[Block], place: &[(u32, u32)], block: &Block, text: &mut String) {
+fn write_block(
+    topology: &Topology,
+    blocks: &[Block],
+    place: &[(u32, u32)],
+    block: &Block,
+    text: &mut String,
+) {
     let Block { letter, guid, name, lid, ports } = block;
     let (key, word) = match letter {
         'S' => ("switchguid", "Switch"),
@@ -188,10 +206,8 @@ fn write_block(topology: &Topology, blocks: &[Block], place: &[(u32, u32)], bloc
         } else {
             let own = guid + u64::from(number) - 1;
             let between = if peer_guid.is_empty() { "" } else { " " };
-            let _ = writeln!(
-                text,
-                "[{number}]({own:x}) \t\"{peer}\"[{far_number}]{between}{peer_guid}\t\t# lid {lid} lmc 0 \"{peer_name}\" lid {peer_lid} {rate}"
-            );
+            let _ = write!(text, "[{number}]({own:x}) \t\"{peer}\"[{far_number}]{between}{peer_guid}\t\t");
+            let _ = writeln!(text, "# lid {lid} lmc 0 \"{peer_name}\" lid {peer_lid} {rate}");
         }
     }
 }
