@@ -3,7 +3,6 @@ mod cables;
 mod hedgehog;
 mod lldp;
 mod netbox;
-mod scratch;
 mod sonic_config_db;
 mod sonic_minigraph;
 mod wiring;

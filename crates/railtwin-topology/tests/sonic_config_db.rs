@@ -130,6 +130,33 @@ fn a_pair_that_contradicts_itself_gives_findings() {
 }
 
 #[test]
+fn chips_of_one_switch_are_one_and_a_port_must_be_there() {
+    let chip = |name: &str, port: &str, far: &str| {
+        json!({
+            "DEVICE_METADATA": { "localhost": { "hostname": "t1", "type": "LeafRouter", "asic_name": name } },
+            "PORT": { port: { "admin_status": "up" }, "Ethernet-BP0": { "admin_status": "up", "role": "Int" } },
+            "DEVICE_NEIGHBOR": {
+                port: { "name": far, "port": "Ethernet1" },
+                "Ethernet-BP0": { "name": "ASIC9", "port": "Eth0" },
+                "Ethernet999": { "name": far, "port": "Ethernet2" },
+            },
+            "DEVICE_NEIGHBOR_METADATA": { far: { "type": "ToRRouter" } },
+        })
+        .to_string()
+    };
+    let [a, b] = [chip("asic0", "Ethernet0", "tor-1"), chip("asic1", "Ethernet4", "tor-2")];
+    let read = read(
+        "sonic-config-db",
+        &[("t1/config_db0.json", a.as_bytes()), ("t1/config_db1.json", b.as_bytes())],
+    );
+    let counts = read.counts();
+    assert_eq!((counts.switches["leaf"], counts.switches["spine"]), (2, 1));
+    assert!(kinds(&read).contains("unknown-port"));
+    assert!(!kinds(&read).contains("duplicate-name") && !kinds(&read).contains("port-without-neighbor"));
+    assert!(read.list.device_named("ASIC9").is_none());
+}
+
+#[test]
 fn switches_of_one_name_are_told_apart_by_their_folders() {
     let [leaf, _] = pair().map(|database| database.to_string());
     let broken = b"{\"PORT\": {\"Ethernet0\": {\"admin_status\": \"up\", \"alias\"";
