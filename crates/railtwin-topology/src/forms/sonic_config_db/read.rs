@@ -22,7 +22,7 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     let mut switches: Vec<Switch> = Vec::new();
     let (mut others, mut names) = (0, BTreeSet::new());
     // Chips that are known, and the first switch of each name that has chips.
-    let (mut chips, mut first) = (BTreeSet::new(), BTreeMap::new());
+    let (mut chips, mut first): (BTreeSet<(String, String)>, BTreeMap<String, usize>) = Default::default();
     wiring::each(&mut topology, sources, |topology, source| {
         let Some(mut switch) = Switch::of(source)? else {
             others += 1;
