@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 
 use super::wiring::{Built, cabled_counts, cables, damage, fabrics, kinds, read, roles, survives};
 
+/// What two devices are joined by: their names with NICs of hosts, rate and delay.
+type Pair = ([(String, String); 2], Option<Rate>, Option<SimTime>);
+
 /// How often two devices are joined, by the NIC of the host where there is one, with rate and delay.
-fn joined(topology: &Topology) -> BTreeMap<([(String, String); 2], Option<Rate>, Option<SimTime>), u32> {
+fn joined(topology: &Topology) -> BTreeMap<Pair, u32> {
     let mut all = BTreeMap::new();
     for (ends, delay) in cables(topology) {
         let rate = ends[0].2;
