@@ -95,7 +95,11 @@ fn a_plan_of_others_is_one_topology_in_all_shapes() {
 
 /// One of each kind of damage.
 fn broken() -> Value {
-    let end = |device: &str, name: &str| json!([{ "object_type": "dcim.interface", "object": { "name": name, "device": { "name": device } } }]);
+    let one = |device: &str, name: &str| {
+        let object = json!({ "name": name, "device": { "name": device } });
+        json!({ "object_type": "dcim.interface", "object": object })
+    };
+    let end = |device: &str, name: &str| json!([one(device, name)]);
     json!({
         "metadata": { "counts": { "devices": 9, "cables": 9 } },
         "devices": [
@@ -118,9 +122,10 @@ fn broken() -> Value {
             { "id": 2, "a_terminations": end("leaf-1", "e7"), "b_terminations": [] },
             { "id": 3, "a_terminations": [{ "object_type": "dcim.interface", "object_id": 13 }],
               "b_terminations": [{ "object_type": "dcim.frontport", "object_id": 1 }] },
-            { "id": 4, "a_terminations": end("h1", "eth2"), "b_terminations": end("leaf-7", "e1"), "length": 30.5, "length_unit": { "value": "m" } },
+            { "id": 4, "a_terminations": end("h1", "eth2"), "b_terminations": end("leaf-7", "e1"),
+              "length": 30.5, "length_unit": { "value": "m" } },
             { "id": 5, "a_terminations": end("h1", "eth2"), "b_terminations": end("leaf-1", "e9") },
-            { "id": 6, "a_terminations": end("leaf-1", "e8"), "b_terminations": [end("h1", "eth3")[0].clone(), end("h1", "eth4")[0].clone()] },
+            { "id": 6, "a_terminations": end("leaf-1", "e8"), "b_terminations": [one("h1", "eth3"), one("h1", "eth4")] },
             { "id": 7, "a_terminations": end("h1", "eth5"), "b_terminations": end("leaf-1", "e10"), "status": "decommissioning" },
         ],
     })

@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 
 use super::wiring::{Built, cabled_counts, cables, damage, fabrics, kinds, read, roles, survives};
 
+/// What two devices are joined by: their names with NICs of hosts, rate and delay.
+type Pair = ([(String, String); 2], Option<Rate>, Option<SimTime>);
+
 /// How often two devices are joined, by the NIC of the host where there is one, with rate and delay.
-fn joined(topology: &Topology) -> BTreeMap<([(String, String); 2], Option<Rate>, Option<SimTime>), u32> {
+fn joined(topology: &Topology) -> BTreeMap<Pair, u32> {
     let mut all = BTreeMap::new();
     for (ends, delay) in cables(topology) {
         let rate = ends[0].2;
@@ -127,6 +130,33 @@ fn a_pair_that_contradicts_itself_gives_findings() {
         ("leaf", "1 of 6 ports are up and have no neighbor")
     );
     assert_eq!(read.notes, ["1 other files are passed over", "leaf has 1 mux cables to servers"]);
+}
+
+#[test]
+fn chips_of_one_switch_are_one_and_a_port_must_be_there() {
+    let chip = |name: &str, port: &str, far: &str| {
+        json!({
+            "DEVICE_METADATA": { "localhost": { "hostname": "t1", "type": "LeafRouter", "asic_name": name } },
+            "PORT": { port: { "admin_status": "up" }, "Ethernet-BP0": { "admin_status": "up", "role": "Int" } },
+            "DEVICE_NEIGHBOR": {
+                port: { "name": far, "port": "Ethernet1" },
+                "Ethernet-BP0": { "name": "ASIC9", "port": "Eth0" },
+                "Ethernet999": { "name": far, "port": "Ethernet2" },
+            },
+            "DEVICE_NEIGHBOR_METADATA": { far: { "type": "ToRRouter" } },
+        })
+        .to_string()
+    };
+    let [a, b] = [chip("asic0", "Ethernet0", "tor-1"), chip("asic1", "Ethernet4", "tor-2")];
+    let read = read(
+        "sonic-config-db",
+        &[("t1/config_db0.json", a.as_bytes()), ("t1/config_db1.json", b.as_bytes())],
+    );
+    let counts = read.counts();
+    assert_eq!((counts.switches["leaf"], counts.switches["spine"]), (2, 1));
+    assert!(kinds(&read).contains("unknown-port"));
+    assert!(!kinds(&read).contains("duplicate-name") && !kinds(&read).contains("port-without-neighbor"));
+    assert!(read.list.device_named("ASIC9").is_none());
 }
 
 #[test]

@@ -42,19 +42,23 @@ fn tor(own: &str, other: &str) -> String {
         "<Bandwidth>100000</Bandwidth>",
     );
     links += &link("DeviceSerialLink", ["console", "1"], [own, "1"], "<Bandwidth>9600</Bandwidth>");
+    let inner = "<ChassisInternal>true</ChassisInternal>";
+    links += &link("DeviceInterfaceLink", ["ASIC0", "Eth0"], [own, "Ethernet9/1"], inner);
     links += &link("DeviceMgmtLink", ["mgmt", "e1"], [own, "Management0"], "");
     let devices = [
         device("ToRRouter", "", own),
+        device("Asic", "Asic", "ASIC0"),
         device("a:ToRRouter", "", other),
         device("LeafRouter", "", "T1-A"),
         device("Server", "Server", "Servers0"),
         device("Server", "Server", "Servers1"),
         device("SmartCable", "SmartCable", &format!("{own}-Servers0-SC")),
     ];
-    let speed = "<a:EthernetInterface><InterfaceName>Ethernet0/1</InterfaceName><Speed>50000</Speed></a:EthernetInterface>";
+    let speed = "<a:EthernetInterface>\n<InterfaceName>Ethernet0/1</InterfaceName><Speed>50000</Speed></a:EthernetInterface>";
     format!(
         "{HEAD}<CpgDec/><PngDec><DeviceInterfaceLinks>\n{links}</DeviceInterfaceLinks>\n<Devices>\n{}</Devices></PngDec>\n\
-         <DeviceInfos><DeviceInfo><EthernetInterfaces xmlns:a=\"x\">{speed}</EthernetInterfaces><HwSku>Sku</HwSku></DeviceInfo></DeviceInfos>\n\
+         <DeviceInfos><DeviceInfo><EthernetInterfaces xmlns:a=\"x\">{speed}</EthernetInterfaces><HwSku>Sku</HwSku>\n\
+         </DeviceInfo></DeviceInfos>\n\
          <Hostname>{own}</Hostname><HwSku>Sku</HwSku></DeviceMiniGraph>\n",
         devices.concat()
     )

@@ -1,8 +1,8 @@
 //! Types of devices that SONiC's files name, and what they are in a network.
 //!
 //! SONiC counts tiers from T0, next to hosts: `ToRRouter` is T0, `LeafRouter` T1, `SpineRouter` T2, and where T2 is split
-//! into layers, `LowerSpineRouter`, `FabricSpineRouter` and `UpperSpineRouter` from below (sonic-net/sonic-mgmt,
-//! `ansible/vars/topo_*.yml`).
+//! into layers, `LowerSpineRouter`, `FabricSpineRouter` and `UpperSpineRouter` from below; regional hubs stand above them
+//! in the same three layers (`sonic-device_metadata.yang` of sonic-net/sonic-buildimage names all types).
 use railtwin_fabric::cable_list::{CableNetwork, DeviceRole, role_of};
 
 use crate::about::DeviceClass;
@@ -20,6 +20,8 @@ pub(crate) enum DeviceType {
     Management,
     /// A cable with a switch in it, which is no device of the network.
     MuxCable,
+    /// A chip of a switch with several.
+    Chip,
     /// A switch of a type that tells no tier.
     OtherSwitch,
     /// Nothing is known of the type.
@@ -32,15 +34,18 @@ impl DeviceType {
         match text {
             "Server" | "server" | "SonicHost" => Self::Host,
             "SmartCable" => Self::MuxCable,
-            "MgmtToRRouter" | "BmcMgmtToRRouter" | "MgmtTsToR" | "MgmtLeafRouter" | "MgmtSpineRouter" => {
-                Self::Management
-            }
+            "Asic" => Self::Chip,
+            _ if text.contains("Mgmt") => Self::Management,
             "ToRRouter" | "BackEndToRRouter" | "EPMS" => Self::Switch(1),
             "LeafRouter" | "BackEndLeafRouter" => Self::Switch(2),
-            "SpineRouter" | "LowerSpineRouter" | "BackEndSpineRouter" => Self::Switch(3),
+            "SpineRouter" | "LowerSpineRouter" | "BackEndSpineRouter" | "SpineChassisFrontendRouter" => {
+                Self::Switch(3)
+            }
             "FabricSpineRouter" => Self::Switch(4),
             "UpperSpineRouter" => Self::Switch(5),
-            "RegionalHub" | "AZNGHub" | "CoreRouter" => Self::Switch(6),
+            "RegionalHub" | "LowerRegionalHub" | "AZNGHub" | "CoreRouter" => Self::Switch(6),
+            "FabricRegionalHub" => Self::Switch(7),
+            "UpperRegionalHub" => Self::Switch(8),
             _ if text.ends_with("Router") || text.ends_with("ToR") || text.ends_with("Hub") => {
                 Self::OtherSwitch
             }
@@ -57,7 +62,7 @@ pub(crate) fn state(topology: &mut Topology, row: u32, kind: DeviceType) {
     let class = match (kind, named) {
         (DeviceType::Host, _) => DeviceClass::Host,
         (DeviceType::Unknown, Some(role)) if role.is_host() => DeviceClass::Host,
-        (DeviceType::Unknown | DeviceType::MuxCable, None) => return,
+        (DeviceType::Unknown | DeviceType::MuxCable | DeviceType::Chip, None) => return,
         _ => DeviceClass::Switch,
     };
     topology.about_mut(row).class = class;

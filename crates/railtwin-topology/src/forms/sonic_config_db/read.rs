@@ -21,11 +21,25 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("sonic-config-db");
     let mut switches: Vec<Switch> = Vec::new();
     let (mut others, mut names) = (0, BTreeSet::new());
+    // Chips that are known, and the first switch of each name that has chips.
+    let (mut chips, mut first): (BTreeSet<(String, String)>, BTreeMap<String, usize>) = Default::default();
     wiring::each(&mut topology, sources, |topology, source| {
         let Some(mut switch) = Switch::of(source)? else {
             others += 1;
             return Ok(());
         };
+        let of_chip = switch.chip.clone().map(|chip| (switch.name.clone(), chip));
+        let known = of_chip.as_ref().and_then(|_| first.get(&switch.name).copied());
+        if let (Some(known), Some(of_chip)) = (known, of_chip.clone())
+            && chips.insert(of_chip)
+        {
+            switches[known].take(switch);
+            return Ok(());
+        }
+        if of_chip.is_some() {
+            first.entry(switch.name.clone()).or_insert(switches.len());
+        }
+        chips.extend(of_chip);
         if !names.insert(switch.name.clone()) {
             let other = free_name(&names, &place_name(source));
             let seen = format!("{} is of a second switch of this name; it is {other} here", source.name);
@@ -111,6 +125,13 @@ impl<'a> Fabric<'a> {
                     (None, Some(port)) => port.clone(),
                     (None, None) => format!("{}:{}", switch.name, neighbor.port),
                 };
+                if !switch.ports.is_empty() && !switch.ports.contains_key(&neighbor.port) {
+                    let seen = format!(
+                        "{} is told at port {}, which PORT does not have",
+                        neighbor.device, neighbor.port
+                    );
+                    self.topology.find("unknown-port", switch.name.as_str(), seen);
+                }
                 let known = self.told.insert((at, neighbor.port.as_str()), (far, far_port));
                 if known.is_some() {
                     let seen = format!("port {} has two neighbors", neighbor.port);

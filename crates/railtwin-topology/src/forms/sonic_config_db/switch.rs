@@ -37,8 +37,8 @@ pub(super) struct Neighbor {
 #[derive(Debug, Default)]
 pub(super) struct Switch {
     pub name: String,
-    /// Whether the file names it.
-    pub is_named: bool,
+    /// Its chip, where it has several and the file is of one.
+    pub chip: Option<String>,
     pub kind: Option<String>,
     pub model: Option<String>,
     pub mac: Option<String>,
@@ -67,9 +67,9 @@ impl Switch {
         let host = rows("DEVICE_METADATA").find(|(key, _)| *key == "localhost").map(|(_, row)| row);
         let text = |key: &str| host.and_then(|row| field(row, key)).map(str::to_owned);
         let name = text("hostname");
-        switch.is_named = name.is_some();
         switch.name = name.unwrap_or_else(|| place_name(source));
         (switch.kind, switch.model, switch.mac) = (text("type"), text("hwsku"), text("mac"));
+        switch.chip = text("asic_name");
         for (name, row) in rows("PORT") {
             switch.port(name, row);
         }
@@ -136,8 +136,24 @@ impl Switch {
             self.portless.push(field(row, "name").unwrap_or(key).to_owned());
             return;
         };
+        // Ports between chips of a switch lead to its other chips.
+        if port.contains("-BP") || self.ports.get(&port).is_some_and(|port| port.is_inner) {
+            return;
+        }
         let far_port = field(row, "port").map(str::to_owned);
         self.neighbors.push(Neighbor { port, device: device.to_owned(), far_port });
+    }
+
+    /// Takes what the database of another chip of the switch has.
+    pub(super) fn take(&mut self, other: Self) {
+        self.ports.extend(other.ports);
+        self.aliases.extend(other.aliases);
+        self.neighbors.extend(other.neighbors);
+        self.portless.extend(other.portless);
+        self.kinds.extend(other.kinds);
+        self.bonded.extend(other.bonded);
+        self.access.extend(other.access);
+        self.mux_cables += other.mux_cables;
     }
 
     /// SONiC's name of a port that another switch names.

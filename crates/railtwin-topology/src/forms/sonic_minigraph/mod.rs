@@ -2,8 +2,8 @@
 //!
 //! Learned from `src/sonic-config-engine/minigraph.py` of sonic-net/sonic-buildimage. Links of the kinds
 //! `DeviceInterfaceLink` and `UnderlayInterfaceLink` are cables; a `LogicalLink` says that the cable at a port is a mux cable,
-//! which has two ends at switches. Links of consoles and of management are left out, as SONiC leaves them out of its
-//! neighbors; notes count them. Port names are those of the file, which are aliases.
+//! which has two ends at switches. Links of consoles, of management and between chips of a switch are left out, as SONiC
+//! leaves them out of its neighbors; notes count them. Port names are those of the file, which are aliases.
 mod read;
 
 use crate::form::{Form, Source};

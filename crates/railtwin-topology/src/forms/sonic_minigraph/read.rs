@@ -117,6 +117,10 @@ impl Reading {
             self.mux_cables.insert(name);
             return;
         }
+        // Chips of a switch are parts of it.
+        if kind == DeviceType::Chip {
+            return;
+        }
         let row = topology.device(&name);
         self.described.insert(row);
         state(topology, row, kind);
@@ -157,6 +161,8 @@ impl Reading {
             "DeviceMgmtLink" => Some("links of management"),
             _ => Some("links of other kinds"),
         };
+        let is_inner = text(link, "ChassisInternal").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let what = what.or_else(|| is_inner.then_some("links inside switches"));
         if let Some(what) = what {
             *self.left_out.entry(what).or_default() += 1;
             return;
