@@ -1,11 +1,11 @@
 //! One folder for each form: `mod.rs` with its entry, `read.rs`, `write.rs`.
+mod kueue;
 mod netq;
+mod node_labels;
 mod slurm;
 mod slurm_yaml;
 mod topograph;
 mod volcano;
-mod kueue;
-mod node_labels;
 
 use crate::form::Form;
 
