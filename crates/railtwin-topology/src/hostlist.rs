@@ -78,7 +78,9 @@ fn expand_term(term: &str, limit: usize, names: &mut Vec<String>) -> Result<(), 
     let parts = parts(term)?;
     let counts = parts.iter().map(|part| match part {
         Part::Text(_) => 1,
-        Part::Spans(spans) => spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.high - span.low + 1)),
+        Part::Spans(spans) => {
+            spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.high - span.low + 1))
+        }
     });
     let total = counts.fold(1_u64, u64::saturating_mul);
     let characters = total.saturating_mul(term.len().max(1) as u64);
@@ -93,9 +95,9 @@ fn expand_term(term: &str, limit: usize, names: &mut Vec<String>) -> Result<(), 
                 let numbers = || {
                     spans.iter().flat_map(|span| (span.low..=span.high).map(|number| (number, span.width)))
                 };
-                let all = made.iter().flat_map(|name| {
-                    numbers().map(move |(number, width)| format!("{name}{number:0width$}"))
-                });
+                let all = made
+                    .iter()
+                    .flat_map(|name| numbers().map(move |(number, width)| format!("{name}{number:0width$}")));
                 made = all.collect();
             }
         }
@@ -120,8 +122,14 @@ fn parts(term: &str) -> Result<Vec<Part<'_>>, HostlistError> {
 fn span(range: &str) -> Result<Span, HostlistError> {
     let (low, high) = range.split_once('-').unwrap_or((range, range));
     let number = |digits: &str| {
-        let fits = !digits.is_empty() && digits.len() <= DIGITS_MAX && digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse::<u64>().ok().filter(|_| fits).ok_or_else(|| error(range, "is no number and no range of numbers"))
+        let fits = !digits.is_empty()
+            && digits.len() <= DIGITS_MAX
+            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits
+            .parse::<u64>()
+            .ok()
+            .filter(|_| fits)
+            .ok_or_else(|| error(range, "is no number and no range of numbers"))
     };
     let found = Span { low: number(low)?, high: number(high)?, width: low.len() };
     if found.high < found.low {
@@ -173,7 +181,9 @@ fn bracket(numbers: &BTreeSet<(u64, usize)>) -> String {
     let mut runs: Vec<(u64, u64, usize)> = Vec::new();
     for &(number, width) in numbers {
         match runs.last_mut() {
-            Some((_, last, from)) if number == *last + 1 && width == digits_of(number).max(*from) => *last = number,
+            Some((_, last, from)) if number == *last + 1 && width == digits_of(number).max(*from) => {
+                *last = number
+            }
             _ => runs.push((number, number, width)),
         }
     }

@@ -34,7 +34,8 @@ const VALUE_MAX: usize = 63;
 
 /// Takes labels as what is known of a device: domain and its part by their keys, the rest as they are.
 pub(crate) fn take(about: &mut About, labels: impl IntoIterator<Item = (String, String)>) {
-    let mut labels: BTreeMap<String, String> = labels.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    let mut labels: BTreeMap<String, String> =
+        labels.into_iter().filter(|(_, value)| !value.is_empty()).collect();
     let domain = DOMAIN.iter().find_map(|&key| labels.remove(key));
     let subdomain = SUBDOMAIN.iter().find_map(|&key| labels.remove(key));
     about.domain = about.domain.take().or(domain);
@@ -66,11 +67,18 @@ pub(crate) fn value(text: &str) -> String {
 
 /// FNV-1a, 64 bits.
 fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// Labels of a host by key: domain, and the switches above it from its leaf up.
-pub(crate) fn of_host(topology: &Topology, tree: &Tree, host: u32, place: Option<u32>) -> BTreeMap<String, String> {
+pub(crate) fn of_host(
+    topology: &Topology,
+    tree: &Tree,
+    host: u32,
+    place: Option<u32>,
+) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     if let Some(domain) = &topology.about[host as usize].domain {
         labels.insert(ACCELERATOR.to_owned(), value(domain));
@@ -86,7 +94,9 @@ pub(crate) fn of_host(topology: &Topology, tree: &Tree, host: u32, place: Option
 pub(crate) fn is_object_name(text: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let label = |part: &str| {
-        part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|letter| plain(letter) || letter == '-')
+        part.starts_with(plain)
+            && part.ends_with(plain)
+            && part.chars().all(|letter| plain(letter) || letter == '-')
     };
     text.len() <= 253 && text.split('.').all(label)
 }
@@ -107,7 +117,10 @@ mod tests {
     fn values_that_kubernetes_refuses_are_hashed() {
         assert_eq!(value("leaf-1.a_b"), "leaf-1.a_b");
         // topograph's own test has this hash of this name.
-        assert_eq!(value("S3very-very-long-id-to-check-label-value-limits-of-63-characters"), "xf946c4acef2d5939");
+        assert_eq!(
+            value("S3very-very-long-id-to-check-label-value-limits-of-63-characters"),
+            "xf946c4acef2d5939"
+        );
         assert!(value("pod 1/leaf").starts_with('x'));
         assert!(value("-a").starts_with('x'));
     }

@@ -29,8 +29,30 @@ pub(crate) fn documents<'a, T: Deserialize<'a>>(
     accepted: &'static str,
 ) -> Result<Vec<T>, FormatError> {
     let text = text_of(form, source)?;
+    if is_too_deep(text) {
+        let problem = format!("nests more than {DEPTH_MAX} lists or mappings in each other");
+        return Err(FormatError::new(form, source.name, problem, accepted));
+    }
     let parts = serde_yaml_ng::Deserializer::from_str(text);
     parts.map(|part| T::deserialize(part).map_err(|error| error_of(form, source, &error, accepted))).collect()
+}
+
+/// Deepest nesting within brackets or on one line (assumed): no file of these forms has ten. The scanner of YAML takes time
+/// that is quadratic in it.
+const DEPTH_MAX: usize = 500;
+
+fn is_too_deep(text: &str) -> bool {
+    let mut open = 0_usize;
+    text.lines().any(|line| {
+        let on_line = line.split_ascii_whitespace().take_while(|word| ["-", "?"].contains(word)).count();
+        let brackets = line.bytes().filter(|byte| b"[]{}".contains(byte));
+        let mut deepest = 0;
+        for byte in brackets {
+            open = if b"[{".contains(&byte) { open + 1 } else { open.saturating_sub(1) };
+            deepest = deepest.max(open);
+        }
+        on_line.max(deepest) > DEPTH_MAX
+    })
 }
 
 fn error_of(

@@ -18,7 +18,9 @@ fn labels_name_leaf_spine_core_and_domain() {
     let labels = &nodes[0]["metadata"]["labels"];
     assert_eq!(nodes[0]["metadata"]["name"], "srv1101");
     let prefix = "network.topology.nvidia.com";
-    for (key, value) in [("accelerator", "nvl-1-1"), ("leaf", "leaf-1-1"), ("spine", "spine-1"), ("core", "core")] {
+    for (key, value) in
+        [("accelerator", "nvl-1-1"), ("leaf", "leaf-1-1"), ("spine", "spine-1"), ("core", "core")]
+    {
         assert_eq!(labels[format!("{prefix}/{key}").as_str()], value);
     }
     let line = "kubectl label node --overwrite srv6208 network.topology.nvidia.com/accelerator=nvl-6-2 \
@@ -28,7 +30,12 @@ fn labels_name_leaf_spine_core_and_domain() {
     // A name that Kubernetes does not take.
     let upper = read_fixture("topograph", "model_small-tree.yaml");
     let writer = form::named("node-labels").unwrap().write.unwrap();
-    assert!(writer(&upper, &WriteOptions::default()).unwrap_err().to_string().contains("\"I21\" is no name of a node"));
+    assert!(
+        writer(&upper, &WriteOptions::default())
+            .unwrap_err()
+            .to_string()
+            .contains("\"I21\" is no name of a node")
+    );
 }
 
 #[test]
@@ -44,7 +51,10 @@ fn levels_go_from_the_core_to_the_host_and_domains_stand_where_they_nest() {
     };
     assert_eq!(levels("model_large.yaml"), ["core", "spine", "leaf", "accelerator", "hostname"]);
     assert_eq!(levels("model_dual-xclr-regular.yaml"), ["core", "accelerator", "spine", "leaf", "hostname"]);
-    assert_eq!(levels("model_dual-xclr-irregular.yaml"), ["core", "spine", "accelerator", "leaf", "hostname"]);
+    assert_eq!(
+        levels("model_dual-xclr-irregular.yaml"),
+        ["core", "spine", "accelerator", "leaf", "hostname"]
+    );
     let crossing = "switches: {r: {switches: [a, b]}}\nblocks:\n- {switch: a, nodes: [n1], labels: {nvidia.com/gpu.clique: x}}\n\
                     - {switch: a, nodes: [n2], labels: {nvidia.com/gpu.clique: y}}\n\
                     - {switch: b, nodes: [n3], labels: {nvidia.com/gpu.clique: y}}\n";
@@ -54,7 +64,8 @@ fn levels_go_from_the_core_to_the_host_and_domains_stand_where_they_nest() {
 
 #[test]
 fn the_flavor_selects_the_type_of_gpu() {
-    let options = WriteOptions { gpu_type: Some("NVIDIA-H100-80GB-HBM3".to_owned()), ..WriteOptions::default() };
+    let options =
+        WriteOptions { gpu_type: Some("NVIDIA-H100-80GB-HBM3".to_owned()), ..WriteOptions::default() };
     let files = write_with("kueue", &read_fixture("topograph", "model_nvl72.yaml"), &options);
     let flavor = &documents(&files[0].text)[1];
     assert_eq!(flavor["spec"]["nodeLabels"]["nvidia.com/gpu.product"], "NVIDIA-H100-80GB-HBM3");
@@ -106,7 +117,8 @@ fn hypernodes_are_read() {
     let counts = topology.counts();
     assert_eq!((counts.hosts, counts.cables, counts.links_missing), (2, 4, 1));
     assert_eq!((counts.switches["leaf"], counts.switches["spine"]), (2, 1));
-    let expected = [("missing-switch", "s9"), ("tier-not-above-members", "s6"), ("tier-not-above-members", "s6")];
+    let expected =
+        [("missing-switch", "s9"), ("tier-not-above-members", "s6"), ("tier-not-above-members", "s6")];
     assert_eq!(findings(&topology), expected);
     assert_eq!(topology.notes.len(), 1);
 }

@@ -10,7 +10,8 @@ fn the_graph_has_its_tiers_and_cables() {
     let topology = read_fixture("netq", "netq_topology_graph.json");
     let counts = topology.counts();
     assert_eq!((counts.hosts, counts.cables, counts.adapters, counts.links_missing), (8, 79, 32, 0));
-    let switches: Vec<(&str, u32)> = counts.switches.iter().map(|(tier, &count)| (tier.as_str(), count)).collect();
+    let switches: Vec<(&str, u32)> =
+        counts.switches.iter().map(|(tier, &count)| (tier.as_str(), count)).collect();
     assert_eq!(switches, [("leaf", 2), ("spine", 1)]);
     assert_eq!(findings(&topology), []);
     let leaf = topology.list.device_named("net-unit-l2").unwrap();

@@ -26,7 +26,8 @@ fn the_tree_of_topograph_is_read_and_written_as_it_is() {
     let topology = read_fixture("slurm", "expected_slurm_tree.conf");
     let counts = topology.counts();
     assert_eq!((counts.hosts, counts.cables, counts.adapters, counts.links_missing), (96, 114, 0, 0));
-    let switches: Vec<(&str, u32)> = counts.switches.iter().map(|(tier, &count)| (tier.as_str(), count)).collect();
+    let switches: Vec<(&str, u32)> =
+        counts.switches.iter().map(|(tier, &count)| (tier.as_str(), count)).collect();
     assert_eq!(switches, [("core", 1), ("leaf", 12), ("spine", 6)]);
     assert_eq!(findings(&topology), []);
     let leaf = topology.list.device_named("switch.1.1").unwrap();
@@ -52,7 +53,8 @@ fn keys_of_any_case_quotes_comments_and_long_lines_are_read() {
 
 #[test]
 fn trees_may_be_deeper_than_three_tiers() {
-    let text = "SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=b\nSwitchName=d Switches=c\n";
+    let text =
+        "SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=b\nSwitchName=d Switches=c\n";
     let topology = read("slurm", text).unwrap();
     let counts = topology.counts();
     assert_eq!(counts.switches.keys().collect::<Vec<_>>(), ["core", "leaf", "spine", "tier-4"]);
@@ -112,7 +114,10 @@ fn blocks_and_rings_are_read_without_a_tree() {
     let host = topology.list.device_named("node33").unwrap();
     assert_eq!(topology.about[host as usize].domain.as_deref(), Some("block2"));
     let written = &write("slurm", &topology)[0].text;
-    assert_eq!(written, "BlockName=block1 Nodes=node[1-32]\nBlockName=block2 Nodes=node[33-64]\nBlockSizes=32,64\n");
+    assert_eq!(
+        written,
+        "BlockName=block1 Nodes=node[1-32]\nBlockName=block2 Nodes=node[33-64]\nBlockSizes=32,64\n"
+    );
     let rings = read("slurm", "RingName=ring0 Nodes=node[01-08]\n").unwrap();
     assert_eq!((rings.counts().hosts, rings.findings.len()), (8, 0));
 }
@@ -139,7 +144,10 @@ fn hosts_beside_switches_get_a_switch_of_their_own() {
 #[test]
 fn a_line_that_cannot_be_read_is_named() {
     for (text, error) in [
-        ("SwitchName=a Nodes=n[1-3\n", "file:1: Nodes: \"n[1-3\" leaves a bracket open; a host list such as node[01-16]"),
+        (
+            "SwitchName=a Nodes=n[1-3\n",
+            "file:1: Nodes: \"n[1-3\" leaves a bracket open; a host list such as node[01-16]",
+        ),
         ("SwitchName=a Nodes=n1\nSwitchName b\n", "file:2: \"SwitchName b\" is no key with a value"),
         ("SwitchName=a Nodes=n[0-999999999]\n", "stands for too many names"),
         ("BlockName=a Nodes=n1\nBlockSizes=x\n", "file:2: BlockSizes: \"x\" is no number of hosts"),

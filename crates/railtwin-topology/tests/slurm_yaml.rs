@@ -37,8 +37,9 @@ fn trees_and_blocks_of_a_file_are_one_topology() {
     assert_eq!(form_of(&[Source { name: "t", bytes: THREE.as_bytes() }]).unwrap().name, "slurm-yaml");
     let topology = read("slurm-yaml", THREE).unwrap();
     assert_eq!((topology.counts().hosts, topology.counts().cables), (8, 6));
-    let loose: Vec<(&str, &str)> =
-        (5..9).map(|host| ("host-without-switch", ["node05", "node06", "node07", "node08"][host - 5])).collect();
+    let loose: Vec<(&str, &str)> = (5..9)
+        .map(|host| ("host-without-switch", ["node05", "node06", "node07", "node08"][host - 5]))
+        .collect();
     assert_eq!(findings(&topology), loose);
     let host = topology.list.device_named("node08").unwrap();
     assert_eq!(topology.about[host as usize].domain.as_deref(), Some("b2"));
@@ -78,7 +79,10 @@ fn a_later_tree_that_differs_is_a_note() {
           nodes: n2
 ";
     let topology = read("slurm-yaml", text).unwrap();
-    assert_eq!(topology.notes, ["a later topology of the file places 1 devices elsewhere; the first is read"]);
+    assert_eq!(
+        topology.notes,
+        ["a later topology of the file places 1 devices elsewhere; the first is read"]
+    );
     let of = |name: &str| topology.about[topology.list.device_named(name).unwrap() as usize].domain.clone();
     assert_eq!((of("n1").as_deref(), of("n2").as_deref()), (Some("topo3/block1"), Some("topo4/block1")));
     assert!(edges(&topology).contains(&["S3".to_owned(), "n1".to_owned()]));
@@ -119,7 +123,9 @@ fn what_is_no_tree_is_a_finding() {
 
 #[test]
 fn models_come_back_with_their_domains() {
-    for model in ["model_large.yaml", "model_nvl72.yaml", "model_dual-xclr-irregular.yaml", "model_medium.yaml"] {
+    for model in
+        ["model_large.yaml", "model_nvl72.yaml", "model_dual-xclr-irregular.yaml", "model_medium.yaml"]
+    {
         let topology = read_fixture("topograph", model);
         let back = read_back("slurm-yaml", &write("slurm-yaml", &topology));
         assert_eq!(back.counts().hosts, topology.counts().hosts);

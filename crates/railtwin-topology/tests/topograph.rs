@@ -164,7 +164,8 @@ blocks:
         ("host-without-switch", "cpu-02"),
     ];
     assert_eq!(findings(&topology), expected);
-    let domain = |name: &str| topology.about[topology.list.device_named(name).unwrap() as usize].domain.clone();
+    let domain =
+        |name: &str| topology.about[topology.list.device_named(name).unwrap() as usize].domain.clone();
     assert_eq!((domain("gpu-01").as_deref(), domain("gpu-03").as_deref()), (Some("whole"), Some("own")));
     assert_eq!(domain("gpu-04"), None);
     let back = read_back("topograph", &write("topograph", &topology));
@@ -173,7 +174,15 @@ blocks:
 
 #[test]
 fn other_files_are_refused() {
-    for text in ["", "a: 1\n", "- x\n", "switches: 5\n", "switches:\n  a: [1]\n", "\u{0}", "switches: {a: {nodes: 'n[1-'}}\n"] {
+    for text in [
+        "",
+        "a: 1\n",
+        "- x\n",
+        "switches: 5\n",
+        "switches:\n  a: [1]\n",
+        "\u{0}",
+        "switches: {a: {nodes: 'n[1-'}}\n",
+    ] {
         assert!(read("topograph", text).is_err(), "{text}");
     }
 }

@@ -17,7 +17,10 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
             files.push((form, write(form, &topology)[0].text.clone().into_bytes()));
         }
     }
-    files.push(("volcano", write("volcano", &read_fixture("topograph", "model_medium.yaml"))[0].text.clone().into_bytes()));
+    files.push((
+        "volcano",
+        write("volcano", &read_fixture("topograph", "model_medium.yaml"))[0].text.clone().into_bytes(),
+    ));
     files.push(("slurm", fixture("expected_slurm_tree.conf")));
     files.push(("netq", fixture("netq_topology_graph.json")));
     files.push(("netq", fixture("netq_compute_nodes.json")));
@@ -120,7 +123,8 @@ fn deep_and_wide_files_end_soon() {
         let _ = writeln!(wide, "SwitchName=s{at} Nodes=n1,n2");
     }
     survives("slurm", wide.as_bytes());
-    for text in ["[".repeat(100_000), "{\"a\":".repeat(100_000), "- ".repeat(100_000), "{a: ".repeat(20_000)] {
+    for text in ["[".repeat(100_000), "{\"a\":".repeat(100_000), "- ".repeat(100_000), "{a: ".repeat(20_000)]
+    {
         for form in FORMS_READ {
             survives(form, text.as_bytes());
         }

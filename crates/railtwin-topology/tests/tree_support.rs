@@ -2,8 +2,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft, Tier2};
 use railtwin_fabric::Fabric;
+use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft, Tier2};
 use railtwin_formats::FormatError;
 use railtwin_topology::form::named;
 use railtwin_topology::{Source, Topology, WriteOptions, Written};
@@ -81,35 +81,43 @@ impl std::fmt::Debug for Built {
 
 /// Small fabrics of all presets.
 pub fn fabrics() -> impl Strategy<Value = Built> {
-    (0..9_u32, 1..4_u32, 1..4_u32, 0..2_u32).prop_filter_map("counts that fit", |(which, segments, hosts, spare)| {
-        let hpn = Hpn {
-            segments: Some(segments),
-            hosts: Some(hosts),
-            spare_hosts: Some(spare),
-            spines: 4,
-            cores: 4,
-            spine_up: 4,
-            ..Hpn::default()
-        };
-        let layout: Box<dyn Layout> = match which {
-            0 => Box::new(hpn),
-            1 => Box::new(Hpn { pods: 2, ..hpn }),
-            2 => Box::new(Hpn { planes: false, ..hpn }),
-            3 => Box::new(Hpn { tier2: Tier2::RailOnly, ..hpn }),
-            4 => Box::new(LeafSpine { leaves: 16 * segments, hosts_per_leaf: hosts, uplinks: 4, ..LeafSpine::default() }),
-            5 => Box::new(FatTree { k: 2 * segments, capacity: Rate::from_gbps(400) }),
-            6 => Box::new(Rlft { ports: 2 * hosts, stages: 2 + spare, ..Rlft::default() }),
-            7 => Box::new(AiZone { pods: segments, segments: hosts, spine_up: 2, ..AiZone::default() }),
-            _ => Box::new(DcnPlus {
-                pods: segments,
-                segments: hosts,
-                hosts: 2,
-                spines: 2,
-                parallel: 1,
+    (0..9_u32, 1..4_u32, 1..4_u32, 0..2_u32).prop_filter_map(
+        "counts that fit",
+        |(which, segments, hosts, spare)| {
+            let hpn = Hpn {
+                segments: Some(segments),
+                hosts: Some(hosts),
+                spare_hosts: Some(spare),
+                spines: 4,
                 cores: 4,
-                ..DcnPlus::default()
-            }),
-        };
-        Some(Built(layout.spec().ok()?.build().ok()?))
-    })
+                spine_up: 4,
+                ..Hpn::default()
+            };
+            let layout: Box<dyn Layout> = match which {
+                0 => Box::new(hpn),
+                1 => Box::new(Hpn { pods: 2, ..hpn }),
+                2 => Box::new(Hpn { planes: false, ..hpn }),
+                3 => Box::new(Hpn { tier2: Tier2::RailOnly, ..hpn }),
+                4 => Box::new(LeafSpine {
+                    leaves: 16 * segments,
+                    hosts_per_leaf: hosts,
+                    uplinks: 4,
+                    ..LeafSpine::default()
+                }),
+                5 => Box::new(FatTree { k: 2 * segments, capacity: Rate::from_gbps(400) }),
+                6 => Box::new(Rlft { ports: 2 * hosts, stages: 2 + spare, ..Rlft::default() }),
+                7 => Box::new(AiZone { pods: segments, segments: hosts, spine_up: 2, ..AiZone::default() }),
+                _ => Box::new(DcnPlus {
+                    pods: segments,
+                    segments: hosts,
+                    hosts: 2,
+                    spines: 2,
+                    parallel: 1,
+                    cores: 4,
+                    ..DcnPlus::default()
+                }),
+            };
+            Some(Built(layout.spec().ok()?.build().ok()?))
+        },
+    )
 }

@@ -92,7 +92,15 @@ proptest! {
 
 #[test]
 fn a_segment_of_eight_rails_is_one_switch() {
-    let hpn = Hpn { pods: 2, segments: Some(2), hosts: Some(4), spare_hosts: Some(0), spines: 4, cores: 4, ..Hpn::default() };
+    let hpn = Hpn {
+        pods: 2,
+        segments: Some(2),
+        hosts: Some(4),
+        spare_hosts: Some(0),
+        spines: 4,
+        cores: 4,
+        ..Hpn::default()
+    };
     let topology = Topology::of_fabric(&hpn.build().unwrap());
     let tree = Tree::of(&topology);
     let sizes: Vec<(u32, usize, usize)> =
@@ -101,7 +109,10 @@ fn a_segment_of_eight_rails_is_one_switch() {
     let pod = [(2, 8, 0), (1, 16, 4), (1, 16, 4)];
     assert_eq!(sizes, [&[(3, 8, 0)], &pod[..], &pod].concat());
     let text = &write("slurm", &topology)[0].text;
-    assert_eq!(text.lines().filter(|line| line.starts_with("# ") && line.contains(" stands for ")).count(), 7);
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("# ") && line.contains(" stands for ")).count(),
+        7
+    );
     assert_eq!(text.lines().filter(|line| line.contains(" Nodes=")).count(), 4);
 }
 
@@ -146,7 +157,8 @@ fn a_hundred_thousand_hosts_are_read_and_written() {
     for spine in 1..=100 {
         let _ = writeln!(text, "SwitchName=spine{spine:03} Switches=leaf{spine:03}-[01-10]");
         for leaf in 1..=10 {
-            let _ = writeln!(text, "SwitchName=leaf{spine:03}-{leaf:02} Nodes=n{spine:03}-{leaf:02}-[001-100]");
+            let _ =
+                writeln!(text, "SwitchName=leaf{spine:03}-{leaf:02} Nodes=n{spine:03}-{leaf:02}-[001-100]");
         }
     }
     let topology = read("slurm", &text).unwrap();

@@ -62,12 +62,20 @@ pub(crate) fn check_block_sizes(topology: &mut Topology, sizes: &[u64], blocks: 
     for &size in sizes {
         let fits = base > 0 && size.is_multiple_of(base) && (size / base).is_power_of_two();
         if !fits {
-            topology.find("block-size-no-power-of-two", format!("{size}"), format!("of the base size {base}"));
+            topology.find(
+                "block-size-no-power-of-two",
+                format!("{size}"),
+                format!("of the base size {base}"),
+            );
         }
     }
     for (name, hosts) in blocks {
         if (*hosts as u64) < base {
-            topology.find("block-below-base-size", name.clone(), format!("{hosts} hosts, and the base size is {base}"));
+            topology.find(
+                "block-below-base-size",
+                name.clone(),
+                format!("{hosts} hosts, and the base size is {base}"),
+            );
         }
     }
 }

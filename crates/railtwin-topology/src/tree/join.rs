@@ -74,7 +74,8 @@ fn join_leaves(topology: &Topology, sets: &mut Sets) -> (Vec<(u32, u32)>, Vec<u3
     let (mut placed, mut loose) = (Vec::new(), Vec::new());
     for host in topology.hosts() {
         let switches = || switches_of(topology, host);
-        let network = |switch: u32| topology.list.devices()[switch as usize].network.unwrap_or(CableNetwork::Backend);
+        let network =
+            |switch: u32| topology.list.devices()[switch as usize].network.unwrap_or(CableNetwork::Backend);
         let Some(own) = switches().map(network).min() else {
             loose.push(host);
             continue;

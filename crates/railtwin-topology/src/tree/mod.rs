@@ -79,7 +79,8 @@ impl Tree {
     /// Hosts with the place of their switch, in the order of the tree; those under none last.
     pub fn hosts(&self) -> impl Iterator<Item = (u32, Option<u32>)> + '_ {
         let placed = (0..).zip(&self.switches);
-        let placed = placed.flat_map(|(place, switch)| switch.hosts.iter().map(move |&host| (host, Some(place))));
+        let placed =
+            placed.flat_map(|(place, switch)| switch.hosts.iter().map(move |&host| (host, Some(place))));
         placed.chain(self.loose.iter().map(|&host| (host, None)))
     }
 
@@ -97,7 +98,9 @@ fn stated(topology: &Topology) -> Groups {
         let peer = |port: u32| list.peer(port).map(|peer| list.device_of(peer));
         let by_port = ports().find(|&port| list.ports()[port as usize].name.starts_with(UNDER));
         let own = topology.tier(device).unwrap_or(0);
-        by_port.and_then(peer).or_else(|| ports().filter_map(peer).find(|&other| topology.tier(other) > Some(own)))
+        by_port
+            .and_then(peer)
+            .or_else(|| ports().filter_map(peer).find(|&other| topology.tier(other) > Some(own)))
     };
     let mut groups = Groups::default();
     let mut group_of = vec![NONE; list.devices().len()];
@@ -106,7 +109,8 @@ fn stated(topology: &Topology) -> Groups {
         groups.members.push(vec![switch]);
     }
     groups.hosts = vec![Vec::new(); groups.members.len()];
-    groups.parent = groups.members.iter().map(|only| above(only[0]).map_or(NONE, |row| group_of[row as usize])).collect();
+    groups.parent =
+        groups.members.iter().map(|only| above(only[0]).map_or(NONE, |row| group_of[row as usize])).collect();
     for host in topology.hosts() {
         match above(host).map_or(NONE, |row| group_of[row as usize]) {
             NONE => groups.loose.push(host),
@@ -154,7 +158,8 @@ fn assemble(topology: &Topology, mut groups: Groups) -> Tree {
     }
     let down = order_from(&roots, &children);
     for &group in down.iter().rev() {
-        let highest = children[group as usize].iter().map(|&child: &u32| tier[child as usize]).max().unwrap_or(0);
+        let highest =
+            children[group as usize].iter().map(|&child: &u32| tier[child as usize]).max().unwrap_or(0);
         if highest > 0 {
             tier[group as usize] = highest + 1;
         }
@@ -177,7 +182,9 @@ fn assemble(topology: &Topology, mut groups: Groups) -> Tree {
             name: topology.list.devices()[groups.members[row][0] as usize].name.clone(),
             members: std::mem::take(&mut groups.members[row]),
             tier: tier[row],
-            parent: Some(groups.parent[row]).filter(|&parent| parent != NONE).map(|parent| place[parent as usize]),
+            parent: Some(groups.parent[row])
+                .filter(|&parent| parent != NONE)
+                .map(|parent| place[parent as usize]),
             switches: children[row].iter().map(|&child| place[child as usize]).collect(),
             hosts: std::mem::take(&mut groups.hosts[row]),
         }

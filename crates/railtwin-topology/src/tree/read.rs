@@ -146,7 +146,11 @@ impl TreeReader {
                 (None, Undefined::Missing) => {
                     let above = self.name(parent);
                     self.topology.links_missing += 1;
-                    self.topology.find("missing-switch", name, format!("{above} names it, and nothing defines it"));
+                    self.topology.find(
+                        "missing-switch",
+                        name,
+                        format!("{above} names it, and nothing defines it"),
+                    );
                     None
                 }
             };
@@ -183,7 +187,8 @@ impl TreeReader {
         }
         if !self.elsewhere.is_empty() {
             let count = self.elsewhere.len();
-            let note = format!("a later topology of the file places {count} devices elsewhere; the first is read");
+            let note =
+                format!("a later topology of the file places {count} devices elsewhere; the first is read");
             self.topology.notes.push(note);
         }
         self.topology
@@ -233,7 +238,8 @@ impl TreeReader {
                     1 => {
                         let around = &stack[depth[child as usize]..];
                         let shown = around.iter().take(LISTED_MAX).map(|&(member, _)| self.name(member));
-                        let seen = format!("over itself: {}", listed(&shown.collect::<Vec<_>>(), around.len()));
+                        let seen =
+                            format!("over itself: {}", listed(&shown.collect::<Vec<_>>(), around.len()));
                         let name = self.name(child);
                         self.topology.find("loop", name, seen);
                         // The edge stays a cable, and counts no more for tiers.
@@ -256,7 +262,8 @@ impl TreeReader {
                 continue;
             }
             let children: Vec<u32> = self.below(device).collect();
-            hosts[device as usize] = children.iter().any(|&child| hosts[child as usize]) || self.open.contains(&device);
+            hosts[device as usize] =
+                children.iter().any(|&child| hosts[child as usize]) || self.open.contains(&device);
             tier[device as usize] = 1 + children.iter().map(|&child| tier[child as usize]).max().unwrap_or(0);
         }
         for &device in order.iter().rev() {
@@ -277,7 +284,8 @@ impl TreeReader {
         let roots: Vec<u32> = self.roots(&hosts);
         if let [first, _, ..] = roots[..] {
             let names: Vec<String> = roots.iter().take(LISTED_MAX).map(|&root| self.name(root)).collect();
-            let seen = format!("{} switches have none above them: {}", roots.len(), listed(&names, roots.len()));
+            let seen =
+                format!("{} switches have none above them: {}", roots.len(), listed(&names, roots.len()));
             let name = self.name(first);
             self.topology.find("several-roots", name, seen);
         }
@@ -291,7 +299,9 @@ impl TreeReader {
         let all = 0..self.parents.len() as u32;
         all.filter(|&device| {
             let row = device as usize;
-            self.topology.about[row].class == DeviceClass::Switch && self.parents[row].is_empty() && hosts[row]
+            self.topology.about[row].class == DeviceClass::Switch
+                && self.parents[row].is_empty()
+                && hosts[row]
         })
         .collect()
     }

@@ -23,7 +23,8 @@ type Labels = BTreeMap<String, String>;
 /// [`FormatError`] for a topology without hosts.
 pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
     let tree = Tree::of(topology);
-    let hosts: Vec<Labels> = tree.hosts().map(|(host, place)| of_host(topology, &tree, host, place)).collect();
+    let hosts: Vec<Labels> =
+        tree.hosts().map(|(host, place)| of_host(topology, &tree, host, place)).collect();
     if hosts.is_empty() {
         let problem = "the topology has no hosts, and Kueue's levels are labels of hosts";
         return Err(FormatError::new("kueue", "", problem, "a topology with hosts"));

@@ -21,5 +21,8 @@ const BETWEEN: &str = "-*-";
 fn is_one(source: &Source<'_>) -> bool {
     let head = source.head();
     let is_json = head.trim_start().starts_with(['[', '{']);
-    is_json && (head.contains("\"compounded_nodes\"") || head.contains("\"compounded_links\"") || head.contains(BETWEEN))
+    is_json
+        && (head.contains("\"compounded_nodes\"")
+            || head.contains("\"compounded_links\"")
+            || head.contains(BETWEEN))
 }

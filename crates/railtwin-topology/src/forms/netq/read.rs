@@ -70,23 +70,6 @@ struct Location {
     chassis_serial_number: Option<String>,
 }
 
-/// One, or a list of them.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Many<T> {
-    List(Vec<T>),
-    One(T),
-}
-
-impl<T> Many<T> {
-    fn list(self) -> Vec<T> {
-        match self {
-            Self::List(list) => list,
-            Self::One(one) => vec![one],
-        }
-    }
-}
-
 /// Reads graphs, then compute nodes: the domain of a host is the UUID of its NVLink domain, the part of it its chassis.
 ///
 /// # Errors
@@ -128,9 +111,15 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     Ok(topology)
 }
 
+/// One, or a list of them.
 fn parse<'a, T: Deserialize<'a>>(source: &Source<'_>, text: &'a str) -> Result<Vec<T>, FormatError> {
-    serde_json::from_str::<Many<T>>(text).map(Many::list).map_err(|error| {
-        FormatError::new(NAME, source.name, format!("cannot be read: {error}"), ACCEPTED).at_line(error.line() as u64)
+    let read = match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text),
+        false => serde_json::from_str(text).map(|one| vec![one]),
+    };
+    read.map_err(|error| {
+        FormatError::new(NAME, source.name, format!("cannot be read: {error}"), ACCEPTED)
+            .at_line(error.line() as u64)
     })
 }
 
@@ -149,7 +138,11 @@ fn enter_nodes(topology: &mut Topology, node: &Node, tier: Option<i64>, devices:
     let name = node.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(id);
     let name = match topology.list.device_named(name) {
         Some(_) => {
-            topology.find("duplicate-name", name, format!("names more than one device; {id} is {name} ({id})"));
+            topology.find(
+                "duplicate-name",
+                name,
+                format!("names more than one device; {id} is {name} ({id})"),
+            );
             format!("{name} ({id})")
         }
         None => name.to_owned(),

@@ -26,7 +26,11 @@ pub(super) fn write(topology: &Topology, _options: &WriteOptions) -> Result<Vec<
         if labels.is_empty() {
             continue;
         }
-        let _ = write!(objects, "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n", scalar(name));
+        let _ = write!(
+            objects,
+            "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n",
+            scalar(name)
+        );
         for (key, value) in &labels {
             let _ = writeln!(objects, "    {key}: {}", scalar(value));
         }

@@ -106,11 +106,20 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    fn switches(&mut self, name: &str, switches: Option<&str>, nodes: Option<&str>) -> Result<(), FormatError> {
+    fn switches(
+        &mut self,
+        name: &str,
+        switches: Option<&str>,
+        nodes: Option<&str>,
+    ) -> Result<(), FormatError> {
         let children = self.list("Switches", switches.unwrap_or(""))?;
         let hosts = self.list("Nodes", nodes.unwrap_or(""))?;
         if !children.is_empty() && !hosts.is_empty() {
-            self.tree.topology.find("switch-over-switches-and-hosts", name, "Slurm takes one of Switches and Nodes");
+            self.tree.topology.find(
+                "switch-over-switches-and-hosts",
+                name,
+                "Slurm takes one of Switches and Nodes",
+            );
         }
         for name in self.list("SwitchName", name)? {
             let Some(switch) = self.tree.define(&name) else { continue };
@@ -162,7 +171,9 @@ impl<'a> Reading<'a> {
             let wrong = || self.error("is no key with a value", ACCEPTED).found(rest.trim_end());
             let (key, behind) = rest.split_once('=').ok_or_else(wrong)?;
             let key = key.trim();
-            if key.is_empty() || !key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.".contains(letter)) {
+            if key.is_empty()
+                || !key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.".contains(letter))
+            {
                 return Err(wrong());
             }
             let behind = behind.trim_start();

@@ -25,7 +25,8 @@ pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<W
     let tree = Tree::of(topology);
     let blocks = blocks(topology, &tree);
     let in_blocks = !blocks.is_empty() && (!options.block_sizes.is_empty() || tree.switches.is_empty());
-    let text = if in_blocks { block_lines(topology, &blocks, options)? } else { tree_lines(topology, &tree)? };
+    let text =
+        if in_blocks { block_lines(topology, &blocks, options)? } else { tree_lines(topology, &tree)? };
     Ok(vec![Written { path: "topology.conf".to_owned(), text }])
 }
 
@@ -38,7 +39,8 @@ fn tree_lines(topology: &Topology, tree: &Tree) -> Result<String, FormatError> {
         if let Some(comment) = &naming.comments[row] {
             let _ = writeln!(text, "# {comment}");
         }
-        let mut children: Vec<&str> = switch.switches.iter().map(|&child| naming.names[child as usize].as_str()).collect();
+        let mut children: Vec<&str> =
+            switch.switches.iter().map(|&child| naming.names[child as usize].as_str()).collect();
         let hosts = compress(host_names(topology, &switch.hosts)?);
         // Slurm takes a switch over switches or over hosts: hosts beside switches get one of their own.
         let own = naming.beside.get(&place);
@@ -104,8 +106,11 @@ pub(crate) fn names(topology: &Topology, tree: &Tree) -> Naming {
         comments.push(comment(topology, switch.members.as_slice(), &name, short));
         names.push(name);
     }
-    let beside = (0..).zip(&tree.switches).filter(|(_, switch)| !switch.hosts.is_empty() && !switch.switches.is_empty());
-    let beside = beside.map(|(place, _): (u32, _)| (place, format!("{}.hosts", names[place as usize]))).collect();
+    let beside = (0..)
+        .zip(&tree.switches)
+        .filter(|(_, switch)| !switch.hosts.is_empty() && !switch.switches.is_empty());
+    let beside =
+        beside.map(|(place, _): (u32, _)| (place, format!("{}.hosts", names[place as usize]))).collect();
     Naming { names, comments, beside }
 }
 

@@ -21,5 +21,7 @@ fn is_one(source: &Source<'_>) -> bool {
         !line.is_empty() && !line.starts_with('#') && line != "---"
     });
     let first = lines.next().and_then(|line| line.trim_start().strip_prefix('-')).map(str::trim_start);
-    first.is_some_and(|key| ["topology:", "cluster_default:", "clusterDefault:"].iter().any(|known| key.starts_with(known)))
+    first.is_some_and(|key| {
+        ["topology:", "cluster_default:", "clusterDefault:"].iter().any(|known| key.starts_with(known))
+    })
 }

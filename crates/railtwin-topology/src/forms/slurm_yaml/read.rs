@@ -50,11 +50,14 @@ struct BlockEntry {
     nodes: Names,
 }
 
+/// Sizes of a block topology, and its blocks with their hosts.
+type Sizes = (Vec<u64>, Vec<(String, usize)>);
+
 struct Reading<'a> {
     source: &'a Source<'a>,
     tree: TreeReader,
     left: usize,
-    sizes: Vec<(Vec<u64>, Vec<(String, usize)>)>,
+    sizes: Vec<Sizes>,
 }
 
 /// Reads all topologies of the files as one, the default first: where a later tree places a host or a switch elsewhere, the
@@ -90,7 +93,9 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 
 impl Unit {
     fn is_default(&self) -> bool {
-        self.cluster_default.as_deref().is_some_and(|word| ["true", "yes", "on"].contains(&word.to_lowercase().as_str()))
+        self.cluster_default
+            .as_deref()
+            .is_some_and(|word| ["true", "yes", "on"].contains(&word.to_lowercase().as_str()))
     }
 }
 
@@ -103,15 +108,23 @@ impl Reading<'_> {
             self.tree.end_unit(Undefined::Missing);
         }
         if let Some(block) = &unit.block {
-            let prefix = if many_blocks { format!("{}/", unit.topology.as_deref().unwrap_or("")) } else { String::new() };
+            let prefix = if many_blocks {
+                format!("{}/", unit.topology.as_deref().unwrap_or(""))
+            } else {
+                String::new()
+            };
             self.blocks(block, &prefix)?;
         }
         for (kind, value) in [("ring", &unit.ring), ("torus3d", &unit.torus3d)] {
             let Some(value) = value else { continue };
             let mut lists = Vec::new();
             nodes_within(value, &mut lists);
-            let hosts: Vec<u32> = lists.into_iter().map(|list| self.hosts(list)).collect::<Result<Vec<_>, _>>()?.concat();
-            let note = format!("topology of kind {kind}: its {} hosts are read, and not who is beside whom", hosts.len());
+            let hosts: Vec<u32> =
+                lists.into_iter().map(|list| self.hosts(list)).collect::<Result<Vec<_>, _>>()?.concat();
+            let note = format!(
+                "topology of kind {kind}: its {} hosts are read, and not who is beside whom",
+                hosts.len()
+            );
             self.tree.topology.notes.push(note);
         }
         Ok(())
@@ -121,7 +134,11 @@ impl Reading<'_> {
         let children = self.names(&entry.children.0)?;
         let hosts = self.names(&entry.nodes.0)?;
         let Some(name) = &entry.switch else {
-            self.tree.topology.find("unnamed-switch", "", format!("over {} switches, {} hosts", children.len(), hosts.len()));
+            self.tree.topology.find(
+                "unnamed-switch",
+                "",
+                format!("over {} switches, {} hosts", children.len(), hosts.len()),
+            );
             return Ok(());
         };
         if !children.is_empty() && !hosts.is_empty() {
@@ -141,7 +158,9 @@ impl Reading<'_> {
     fn blocks(&mut self, unit: &BlockUnit, prefix: &str) -> Result<(), FormatError> {
         let sizes = unit.block_sizes.0.iter().flat_map(|sizes| sizes.split(',')).map(str::trim);
         let sizes: Result<Vec<u64>, FormatError> = sizes
-            .map(|size| size.parse().map_err(|_| self.error("is no number of hosts", "numbers such as 4").found(size)))
+            .map(|size| {
+                size.parse().map_err(|_| self.error("is no number of hosts", "numbers such as 4").found(size))
+            })
             .collect();
         let mut blocks = Vec::new();
         for entry in unit.blocks.iter().flatten().flatten() {

@@ -24,7 +24,8 @@ pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<W
         switches(&mut text, topology, &tree, &names(topology, &tree))?;
     }
     if !blocks.is_empty() {
-        let _ = writeln!(text, "- topology: block\n  cluster_default: {}\n  block:", tree.switches.is_empty());
+        let _ =
+            writeln!(text, "- topology: block\n  cluster_default: {}\n  block:", tree.switches.is_empty());
         block_unit(&mut text, topology, &blocks, options)?;
     }
     if tree.switches.is_empty() && blocks.is_empty() {
@@ -40,7 +41,8 @@ fn switches(text: &mut String, topology: &Topology, tree: &Tree, naming: &Naming
             let _ = writeln!(text, "      # {comment}");
         }
         let _ = writeln!(text, "      - switch: {}", scalar(&naming.names[row]));
-        let mut children: Vec<&str> = switch.switches.iter().map(|&child| naming.names[child as usize].as_str()).collect();
+        let mut children: Vec<&str> =
+            switch.switches.iter().map(|&child| naming.names[child as usize].as_str()).collect();
         let own = naming.beside.get(&place);
         children.extend(own.map(String::as_str));
         if !children.is_empty() {
@@ -50,7 +52,8 @@ fn switches(text: &mut String, topology: &Topology, tree: &Tree, naming: &Naming
             let _ = writeln!(text, "      - switch: {}", scalar(own));
         }
         if !switch.hosts.is_empty() {
-            let _ = writeln!(text, "        nodes: {}", scalar(&compress(host_names(topology, &switch.hosts)?)));
+            let _ =
+                writeln!(text, "        nodes: {}", scalar(&compress(host_names(topology, &switch.hosts)?)));
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 //!
 //! Syntax of all versions of topograph's `pkg/models/model.go`:
 //!
-//! | version | switches | hosts |
-//! | --- | --- | --- |
-//! | first | list of `name`, `switches`, `capacity_blocks`, later `metadata` | list `capacity_blocks` of `name`, `type`, `nvlink`, `nodes` |
-//! | second | mapping, with `nodes` | mapping `nodes` with `attributes.nvlink`, mapping `capacity_blocks` |
-//! | third | mapping of `switches`, `labels`, `annotations`; leaves may be left out | list `blocks` of `switch`, `nodes`, `labels`, `annotations` |
+//! * First: a list of switches with `name`, `switches`, `capacity_blocks`, later `metadata`; a list `capacity_blocks` of
+//!   `name`, `type`, `nvlink`, `nodes`.
+//! * Second: a mapping of switches, with `nodes`; a mapping `nodes` with `attributes.nvlink`; a mapping `capacity_blocks`.
+//! * Third: a mapping of switches with `switches`, `labels`, `annotations`, in which leaves may be left out; a list `blocks` of
+//!   `switch`, `nodes`, `labels`, `annotations`.
 mod read;
 mod write;
 

@@ -167,7 +167,11 @@ impl Reading<'_> {
         }
         for block in &entry.capacity_blocks.0 {
             if let Some(other) = used.insert(block.as_str(), name.as_str()) {
-                self.tree.topology.find("block-under-two-switches", block.as_str(), format!("under {other} and {name}"));
+                self.tree.topology.find(
+                    "block-under-two-switches",
+                    block.as_str(),
+                    format!("under {other} and {name}"),
+                );
             }
             match old.get(block) {
                 Some(hosts) => {
@@ -241,7 +245,11 @@ impl Reading<'_> {
             Some(name) => {
                 let known = self.tree.topology.list.device_named(name);
                 if known.is_none() {
-                    self.tree.topology.find("missing-switch", name.as_str(), "a block names it, and no switch leads to it");
+                    self.tree.topology.find(
+                        "missing-switch",
+                        name.as_str(),
+                        "a block names it, and no switch leads to it",
+                    );
                 }
                 known.filter(|&row| self.tree.is_defined(row)).or_else(|| self.tree.define(name))
             }
@@ -292,7 +300,9 @@ fn inherit_domains(tree: &mut TreeReader) {
     const ABOVE_MAX: usize = 64;
     let hosts: Vec<u32> = tree.topology.hosts().collect();
     for host in hosts {
-        let path = std::iter::successors(tree.parents(host).first().copied(), |&at| tree.parents(at).first().copied());
+        let path = std::iter::successors(tree.parents(host).first().copied(), |&at| {
+            tree.parents(at).first().copied()
+        });
         let own = tree.topology.about[host as usize].domain.is_none();
         let found = path.take(ABOVE_MAX).find_map(|at| {
             let about = &tree.topology.about[at as usize];

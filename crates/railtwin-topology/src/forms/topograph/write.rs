@@ -35,7 +35,8 @@ pub(super) fn write(topology: &Topology, _options: &WriteOptions) -> Result<Vec<
 /// A switch. Leaves without labels may be left out, but for roots, which nothing else names.
 fn write_switch(text: &mut String, topology: &Topology, tree: &Tree, switch: &TreeSwitch) {
     let labels = &topology.about[switch.members[0] as usize].labels;
-    if switch.switches.is_empty() && labels.is_empty() && switch.members.len() == 1 && switch.parent.is_some() {
+    if switch.switches.is_empty() && labels.is_empty() && switch.members.len() == 1 && switch.parent.is_some()
+    {
         return;
     }
     if switch.members.len() > 1 {

@@ -100,7 +100,9 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
     tree.end_unit(Undefined::Missing);
     check_tiers(&mut tree, &tiers);
     if unseen > 0 {
-        let note = format!("{unseen} members are selected by pattern or label, and not read: the file does not list nodes");
+        let note = format!(
+            "{unseen} members are selected by pattern or label, and not read: the file does not list nodes"
+        );
         tree.topology.notes.push(note);
     }
     Ok(tree.finish())

@@ -33,5 +33,6 @@ pub(super) fn write(topology: &Topology, _options: &WriteOptions) -> Result<Vec<
 }
 
 fn member(text: &mut String, kind: &str, name: &str) {
-    let _ = writeln!(text, "  - type: {kind}\n    selector:\n      exactMatch:\n        name: {}", scalar(name));
+    let _ =
+        writeln!(text, "  - type: {kind}\n    selector:\n      exactMatch:\n        name: {}", scalar(name));
 }
