@@ -18,8 +18,8 @@ use crate::design_intent::{self, IntentArgs};
 use crate::design_list::Roles;
 use crate::design_report::{self, ReportArgs};
 use crate::foreseen::goes_on;
-use crate::topology_files::is_blueprint;
 use crate::table::{TextTable, grouped};
+use crate::topology_files::is_blueprint;
 use crate::{CliError, Streams, design_compare};
 
 /// Keys of a point of a sweep and their values.
@@ -391,6 +391,9 @@ fn counts(report: &DesignReport) -> TextTable {
         ("cables host to frontend leaf", r.cables_frontend_access),
         ("cables frontend leaf to spine", r.cables_frontend_leaf_spine),
         ("cables frontend spine to core", r.cables_frontend_spine_core),
+        ("scale-up domains, active", r.domains_active.unwrap_or(0)),
+        ("cables between peers", r.cables_peer),
+        ("cables in one physical cable", if r.breakout > 1 { r.breakout } else { 0 }),
     ] {
         if count > 0 {
             table.row([name.to_owned(), grouped(count)]);

@@ -30,7 +30,10 @@ pub(crate) fn run(
     (comparison.a, comparison.b) = (a.clone(), b.clone());
     let goals = [&of_a, &of_b].map(|candidate| Goals::of(&candidate.spec));
     if as_json {
-        return print_json(&json!({ "comparison": comparison, "goals": { "a": goals[0], "b": goals[1] } }), streams.out);
+        return print_json(
+            &json!({ "comparison": comparison, "goals": { "a": goals[0], "b": goals[1] } }),
+            streams.out,
+        );
     }
     write!(streams.out, "{}", comparison.to_text())?;
     for (name, goals) in [a, b].into_iter().zip(&goals) {

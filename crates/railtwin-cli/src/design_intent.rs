@@ -60,7 +60,9 @@ pub struct IntentArgs {
 /// A ratio from 1 up.
 fn ratio(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches(":1").parse::<f64>().ok();
-    number.filter(|ratio| (1.0..=1000.0).contains(ratio)).ok_or_else(|| "write a ratio from 1 to 1000, such as 2".to_owned())
+    number
+        .filter(|ratio| (1.0..=1000.0).contains(ratio))
+        .ok_or_else(|| "write a ratio from 1 to 1000, such as 2".to_owned())
 }
 
 /// The price table, with the user's lines over it.
@@ -70,9 +72,7 @@ pub(crate) fn catalog(path: Option<&Path>) -> Result<Catalog, CliError> {
         let help = "name a table of parts; `railtwin design parts` prints ours";
         CliError::input(format!("cannot read {}: {error}", path.display()), help)
     })?;
-    Catalog::builtin()
-        .with(&text)
-        .map_err(|error| CliError::refused(&format!("{}:{error}", path.display())))
+    Catalog::builtin().with(&text).map_err(|error| CliError::refused(&format!("{}:{error}", path.display())))
 }
 
 impl IntentArgs {
@@ -86,7 +86,10 @@ impl IntentArgs {
             CliError::input(format!("there is no host model called {name:?}"), help)
         })?;
         if let Some(&planes) = self.planes.iter().find(|planes| !planes.is_power_of_two()) {
-            return Err(CliError::input(format!("--planes {planes}: NICs split evenly"), "write 1, 2, 4 or 8"));
+            return Err(CliError::input(
+                format!("--planes {planes}: NICs split evenly"),
+                "write 1, 2, 4 or 8",
+            ));
         }
         Ok(Intent {
             style,
@@ -105,7 +108,12 @@ impl IntentArgs {
 }
 
 /// Plans the fabrics of a style.
-pub(crate) fn plan(style: &str, args: &IntentArgs, as_json: bool, streams: &mut Streams<'_>) -> Result<(), CliError> {
+pub(crate) fn plan(
+    style: &str,
+    args: &IntentArgs,
+    as_json: bool,
+    streams: &mut Streams<'_>,
+) -> Result<(), CliError> {
     let style = style_of(style)?;
     let (intent, catalog) = (args.intent(style)?, catalog(args.parts.as_deref())?);
     let plan = intent.plan(&catalog);

@@ -90,7 +90,8 @@ fn print_all(all: &[Section], out: &mut dyn Write) -> Result<(), CliError> {
 
 /// The fabric of a word, and its counts where it is built of some.
 fn design_of(what: &str, settings: &[(&str, &str)]) -> Result<(Fabric, Option<ClosSpec>), CliError> {
-    let is_built = Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
+    let is_built =
+        Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
     if is_built {
         let pairs: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let site = site_of(what, &pairs)?;

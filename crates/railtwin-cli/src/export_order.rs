@@ -28,15 +28,19 @@ pub struct OrderArgs {
 pub(crate) fn schedule(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<String, CliError> {
     let site = match &args.order.site {
         None => Site::default(),
-        Some(path) => Site::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?,
+        Some(path) => {
+            Site::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?
+        }
     };
     let catalog = catalog(args.order.parts.as_deref())?;
     let what = args.what.as_str();
-    let is_built = Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
+    let is_built =
+        Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
     let schedule = if is_built {
         CableSchedule::of(&site_of(what, &args.settings)?.fabric, &site, &catalog)
     } else {
-        CableSchedule::of_list(of_list(Path::new(what))?.list, &site, &catalog).map_err(|error| refused(&error))?
+        CableSchedule::of_list(of_list(Path::new(what))?.list, &site, &catalog)
+            .map_err(|error| refused(&error))?
     };
     let summary = schedule.summary();
     for ((medium, decimetres), count) in &summary.lengths {
@@ -62,9 +66,13 @@ pub(crate) fn bom(args: &ExportArgs) -> Result<String, CliError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let parts = args.order.parts.clone().or_else(|| blueprint.parts.as_ref().map(|name| folder.join(name)));
     let parts = parts.ok_or_else(|| {
-        CliError::input(format!("{} says no table of parts", args.what), "write parts = \"parts.toml\", or --parts")
+        CliError::input(
+            format!("{} says no table of parts", args.what),
+            "write parts = \"parts.toml\", or --parts",
+        )
     })?;
-    let parts = BomParts::parse(&parts.display().to_string(), &read(&parts)?).map_err(|error| refused(&error))?;
+    let parts =
+        BomParts::parse(&parts.display().to_string(), &read(&parts)?).map_err(|error| refused(&error))?;
     Ok(Bom::of(&blueprint, &parts).map_err(|error| refused(&error))?.to_csv())
 }
 

@@ -25,7 +25,12 @@ pub(crate) fn facts(name: &str, bytes: &[u8]) -> Result<Facts, CliError> {
     facts.count("gpus", "GPUs", model.gpus);
     facts.count("nics", "backend NICs", model.nics);
     facts.count("nic_ports", "ports of a NIC", model.nic.ports);
-    facts.push("nic_port_capacity", "capacity of a port", model.nic.port_capacity.to_string(), json!(model.nic.port_capacity.gbps()));
+    facts.push(
+        "nic_port_capacity",
+        "capacity of a port",
+        model.nic.port_capacity.to_string(),
+        json!(model.nic.port_capacity.gbps()),
+    );
     facts.count("frontend_nics", "frontend NICs", model.frontend_nics);
     facts.count("numa_nodes", "NUMA nodes", host.cpus.len() as u64);
     facts.count("nvswitches", "NVSwitches that the file has", host.nvswitches());
@@ -33,7 +38,8 @@ pub(crate) fn facts(name: &str, bytes: &[u8]) -> Result<Facts, CliError> {
     facts.push("nvlink", "NVLink of a GPU, a direction", nvlink, json!(model.nvlink.map(|rate| rate.gbps())));
     facts.push("pcie", "PCIe, a direction", model.pcie.to_string(), json!(model.pcie.gbps()));
     facts.count("pcie_switches", "PCIe switches that GPUs and NICs share", model.pcie_switches);
-    let assumed: Vec<String> = made.assumed.iter().map(|(field, reason)| format!("{field}: {reason}")).collect();
+    let assumed: Vec<String> =
+        made.assumed.iter().map(|(field, reason)| format!("{field}: {reason}")).collect();
     facts.push("assumed", "assumed", made.assumed.len().to_string(), json!(assumed));
     facts.notes.extend(assumed.iter().map(|line| format!("assumed: {line}")));
     facts.notes.extend(host.notes.iter().cloned());

@@ -73,7 +73,12 @@ impl Section {
 
 /// All sections of a fabric. Those that follow from counts alone need its `spec`, which a fabric that was read from a
 /// file does not have.
-pub fn sections(fabric: &Fabric, spec: Option<&ClosSpec>, catalog: &Catalog, limits: &Limits) -> Vec<Section> {
+pub fn sections(
+    fabric: &Fabric,
+    spec: Option<&ClosSpec>,
+    catalog: &Catalog,
+    limits: &Limits,
+) -> Vec<Section> {
     let mut all = Vec::new();
     if let Some(spec) = spec {
         of_counts(spec, catalog, &mut all);
@@ -81,7 +86,12 @@ pub fn sections(fabric: &Fabric, spec: Option<&ClosSpec>, catalog: &Catalog, lim
     of_graph(fabric, spec, limits, &mut all);
     if let Some(parts) = PartPower::of(catalog) {
         let budget = PowerBudget::of_pod(fabric, 0, limits.building_w, parts);
-        all.push(Section::new("power", "power of the first pod against its building", budget.text(), &budget));
+        all.push(Section::new(
+            "power",
+            "power of the first pod against its building",
+            budget.text(),
+            &budget,
+        ));
     }
     of_hardware(fabric, spec, &mut all);
     of_papers(spec, catalog, &mut all);
@@ -107,7 +117,12 @@ fn of_counts(spec: &ClosSpec, catalog: &Catalog, all: &mut Vec<Section>) {
     let curve = core_curve(spec, &CORE_RATIOS);
     if !curve.is_empty() {
         let text = core_curve_text(&curve);
-        all.push(Section::new("core_curve", "largest pod by oversubscription of the core (HPN section 7)", text, &curve));
+        all.push(Section::new(
+            "core_curve",
+            "largest pod by oversubscription of the core (HPN section 7)",
+            text,
+            &curve,
+        ));
     }
 }
 
@@ -118,7 +133,12 @@ fn of_graph(fabric: &Fabric, spec: Option<&ClosSpec>, limits: &Limits, all: &mut
         _ => None,
     });
     let budgets = PortBudget::of_fabric(fabric, chip);
-    all.push(Section::new("ports", "port budget of each tier (HPN section 5.1)", ports::text(&budgets), &budgets));
+    all.push(Section::new(
+        "ports",
+        "port budget of each tier (HPN section 5.1)",
+        ports::text(&budgets),
+        &budgets,
+    ));
     let space = SearchSpace::of(fabric);
     let text = paths::text(std::slice::from_ref(&space));
     all.push(Section::new("search_space", "search space of path selection (HPN table 1)", text, &space));
@@ -149,9 +169,14 @@ fn of_hardware(fabric: &Fabric, spec: Option<&ClosSpec>, all: &mut Vec<Section>)
     let classes = SwitchClasses::HPN;
     let failures = classes.fabric(fabric.switches().len() as u32, ASSUMED_CHIPS_PER_CHASSIS);
     let title = "single-chip against multi-chip switches (HPN section 5.1)";
-    all.push(Section::new("chassis", title, chassis::text(&classes, &failures), json!({
-        "classes": classes, "per_unit_ratio": classes.per_unit_ratio(), "failures": failures,
-    })));
+    all.push(Section::new(
+        "chassis",
+        title,
+        chassis::text(&classes, &failures),
+        json!({
+            "classes": classes, "per_unit_ratio": classes.per_unit_ratio(), "failures": failures,
+        }),
+    ));
 }
 
 /// What stands in the papers beside any one design: the scale ladder, the search spaces, one pod against several.
@@ -173,7 +198,8 @@ fn of_papers(spec: Option<&ClosSpec>, catalog: &Catalog, all: &mut Vec<Section>)
     }
     let prices = NetworkPrices::of(catalog, pod_cost::ACCESS_M, pod_cost::FABRIC_M).ok().flatten();
     if let Some((comparison, prices)) = PodComparison::hpn().ok().zip(prices) {
-        let value = json!({ "counts": comparison, "prices": prices, "saved": comparison.cost_saved(&prices) });
+        let value =
+            json!({ "counts": comparison, "prices": prices, "saved": comparison.cost_saved(&prices) });
         let title = "one pod of two tiers against several under a third (HPN section 6.2)";
         all.push(Section::new("one_pod", title, comparison.text(&prices), value));
     }

@@ -157,12 +157,7 @@ impl Candidate {
             percent(price.assumed_share()),
             watts(power.watts),
         ]);
-        format!(
-            "{}{} and {} a GPU\n",
-            table(&rows),
-            money(self.usd_per_gpu()),
-            watts(self.watts_per_gpu())
-        )
+        format!("{}{} and {} a GPU\n", table(&rows), money(self.usd_per_gpu()), watts(self.watts_per_gpu()))
     }
 }
 

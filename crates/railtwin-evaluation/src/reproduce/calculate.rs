@@ -8,7 +8,9 @@ use railtwin_store::Figure;
 use super::crux::{self, Cases};
 use super::pick::{Label, Point};
 use super::sweep::Set;
-use super::{bursts, co_tuning, cross_segment, design, detect, job_sizes, relay, sauron, tenants, testbed, weeks};
+use super::{
+    bursts, co_tuning, cross_segment, design, detect, job_sizes, relay, sauron, tenants, testbed, weeks,
+};
 
 /// Parameters that calculations take, beside keys of the scenarios that they run.
 #[cfg(test)]

@@ -1,5 +1,4 @@
 //! One folder for each form: `mod.rs` with its entry, `read.rs`, `write.rs`.
-<<<<<<< HEAD
 mod astra_sim;
 pub(crate) mod backend;
 mod blueprint;
@@ -19,12 +18,6 @@ mod netq;
 mod node_labels;
 mod simai;
 pub(crate) mod slurm;
-=======
-mod kueue;
-mod netq;
-mod node_labels;
-mod slurm;
->>>>>>> w-T2
 mod slurm_yaml;
 mod sonic_config_db;
 mod sonic_minigraph;
