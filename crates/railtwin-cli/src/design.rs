@@ -352,6 +352,9 @@ fn counts(report: &DesignReport) -> TextTable {
         ("cables host to frontend leaf", r.cables_frontend_access),
         ("cables frontend leaf to spine", r.cables_frontend_leaf_spine),
         ("cables frontend spine to core", r.cables_frontend_spine_core),
+        ("scale-up domains, active", r.domains_active.unwrap_or(0)),
+        ("cables between peers", r.cables_peer),
+        ("cables in one physical cable", if r.breakout > 1 { r.breakout } else { 0 }),
     ] {
         if count > 0 {
             table.row([name.to_owned(), grouped(count)]);

@@ -206,8 +206,11 @@ impl HostModel {
     }
 }
 
+/// A model by its name.
+type Named = (&'static str, fn() -> HostModel);
+
 /// The models by their names.
-const MODELS: [(&str, fn() -> HostModel); 14] = [
+const MODELS: [Named; 14] = [
     ("hgx-h800", HostModel::hgx_h800),
     ("hgx-h100", HostModel::hgx_h100),
     ("hgx-a100", HostModel::hgx_a100),
