@@ -1,4 +1,5 @@
 //! Forms of Kubernetes: labels of nodes, Kueue, Volcano.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use railtwin_topology::{Source, WriteOptions, form};
 use serde::Deserialize;
 use serde_yaml_ng::Value;

@@ -1,4 +1,5 @@
 //! Damaged files of all forms of trees: an error or a topology, never a panic, and soon.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use proptest::prelude::*;
 use railtwin_topology::form::named;
 use railtwin_topology::{FORMS, Source};

@@ -1,4 +1,5 @@
 //! What tests of trees share: files, random fabrics, edges by name.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

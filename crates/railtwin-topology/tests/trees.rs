@@ -1,4 +1,5 @@
 //! Trees of networks, and host lists.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -151,10 +152,10 @@ fn sizes_of_blocks_are_doubles_of_the_smallest() {
 }
 
 #[test]
-fn a_hundred_thousand_hosts_are_read_and_written() {
+fn ten_thousand_hosts_are_read_and_written() {
     use std::fmt::Write as _;
-    let mut text = String::from("SwitchName=root Switches=spine[001-100]\n");
-    for spine in 1..=100 {
+    let mut text = String::from("SwitchName=root Switches=spine[001-010]\n");
+    for spine in 1..=10 {
         let _ = writeln!(text, "SwitchName=spine{spine:03} Switches=leaf{spine:03}-[01-10]");
         for leaf in 1..=10 {
             let _ =
@@ -162,11 +163,11 @@ fn a_hundred_thousand_hosts_are_read_and_written() {
         }
     }
     let topology = read("slurm", &text).unwrap();
-    assert_eq!((topology.counts().hosts, topology.counts().cables), (100_000, 101_100));
+    assert_eq!((topology.counts().hosts, topology.counts().cables), (10_000, 10_110));
     for form in ["slurm", "slurm-yaml", "topograph", "volcano", "netq"] {
         let files = write_with(form, &topology, &WriteOptions::default());
         let back = read_back(form, &files);
-        assert_eq!((back.counts().hosts, back.counts().cables), (100_000, 101_100), "{form}");
+        assert_eq!((back.counts().hosts, back.counts().cables), (10_000, 10_110), "{form}");
     }
     for form in ["kueue", "node-labels"] {
         assert!(!write(form, &topology)[0].text.is_empty());
