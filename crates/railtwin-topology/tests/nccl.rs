@@ -139,6 +139,22 @@ fn findings_of_a_dump() {
 }
 
 #[test]
+fn chip_to_chip_links_stand_for_pcie() {
+    let gpu = "<pci busid=\"000f:01:00.0\" class=\"0x030200\" link_speed=\"2.5 GT/s PCIe\" link_width=\"16\">\
+        <gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"><c2c bw=\"44712\" count=\"10\"/></gpu></pci>";
+    let nic = "<pci busid=\"0000:01:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic>\
+        <net name=\"mlx5_0\" dev=\"0\" speed=\"400000\" port=\"1\" guid=\"0x1\" gdr=\"1\"/></nic></pci>";
+    let cpu = |hash: u32, inside: &str| {
+        format!("<cpu numaid=\"0\" host_hash=\"{hash:#x}\" arch=\"arm64\">{inside}</cpu>")
+    };
+    let xml = format!("<system version=\"1\">{}{}</system>", cpu(1, &format!("{gpu}{nic}")), cpu(2, ""));
+    let host = parse("grace.xml", xml.as_bytes()).expect("a dump");
+    assert_eq!(host.findings.iter().map(|one| one.kind).collect::<Vec<_>>(), ["several-hosts"]);
+    let model = host.host_model().expect("a host").model;
+    assert_eq!(model.pcie, Rate::from_bits_per_s(44_712 * 10 * 8_000_000));
+}
+
+#[test]
 fn amd_has_xgmi_and_nics_of_two_switches() {
     let gpu = |bus: &str, other: &str, dev: u32| {
         format!(

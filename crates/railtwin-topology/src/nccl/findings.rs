@@ -23,12 +23,25 @@ impl NcclHost {
 
 /// Enters what is found.
 pub(super) fn enter(host: &mut NcclHost) {
+    hosts(host);
     names(host);
     nearness(host);
     rates(host);
     generations(host);
     guids(host);
     nvlinks(host);
+}
+
+/// NCCL joins the files of all hosts of a scale-up domain, which then differ in their hashes.
+fn hosts(host: &mut NcclHost) {
+    let hashes =
+        host.cpus.iter().flat_map(|cpu| cpu.attributes.iter().filter(|(name, _)| name == "host_hash"));
+    let hashes: BTreeSet<&str> = hashes.map(|(_, hash)| hash.as_str()).collect();
+    if hashes.len() > 1 {
+        let (name, seen) =
+            (host.name.clone(), format!("the file joins {} hosts, taken as one here", hashes.len()));
+        host.find("several-hosts", name, seen);
+    }
 }
 
 fn names(host: &mut NcclHost) {

@@ -126,8 +126,22 @@ impl<'a> Making<'a> {
         })
     }
 
+    /// The chip-to-chip links of the GPU with the least, where all have them: what is beside them of PCIe is for management.
+    fn c2c(&self) -> Option<Rate> {
+        let rates = self.host.gpus.iter().map(|gpu| {
+            let (mbytes, links) = gpu.c2c?;
+            let bits = mbytes.saturating_mul(8_000_000).saturating_mul(u64::from(links));
+            Some(Rate::from_bits_per_s(bits.min(1_000_000_000_000_000)))
+        });
+        rates.collect::<Option<Vec<Rate>>>()?.into_iter().min().filter(|rate| *rate > Rate::ZERO)
+    }
+
     /// Capacity of the PCIe link of a GPU: the least that is told, else that of its generation.
     fn pcie(&mut self) -> Rate {
+        if let Some(rate) = self.c2c() {
+            self.assume("pcie", "GPUs hang on their CPU by chip-to-chip links, which stand for PCIe");
+            return rate;
+        }
         let links = self.host.gpus.iter().map(|gpu| self.host.devices[gpu.device as usize].link);
         let told: BTreeSet<NcclPcieLink> = links.filter(|link| link.speed.is_some()).collect();
         if let Some(least) = told.iter().filter_map(|link| link.rate()).min() {
