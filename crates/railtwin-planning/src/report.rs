@@ -196,7 +196,7 @@ fn of_papers(spec: Option<&ClosSpec>, catalog: &Catalog, all: &mut Vec<Section>)
         let title = "search spaces of architectures (HPN table 1)";
         all.push(Section::new("search_spaces", title, paths::text(&spaces), &spaces));
     }
-    let prices = NetworkPrices::of(catalog, pod_cost::ACCESS_M, pod_cost::FABRIC_M).ok().flatten();
+    let prices = NetworkPrices::of(catalog, pod_cost::ASSUMED_ACCESS_M, pod_cost::ASSUMED_FABRIC_M).ok().flatten();
     if let Some((comparison, prices)) = PodComparison::hpn().ok().zip(prices) {
         let value =
             json!({ "counts": comparison, "prices": prices, "saved": comparison.cost_saved(&prices) });
