@@ -67,6 +67,9 @@ fn above_leaves(front: &BTreeSet<u32>, neighbors: &[Vec<u32>], topology: &Topolo
     above.iter().filter(leads).map(seen).collect()
 }
 
+/// Rate of a cable, and its ports, that of the switch first.
+type RatedCable = (Rate, [u32; 2]);
+
 /// Findings of cables whose rate is below that of more than half of the cables of their like: those from one switch to one
 /// tier, seen from the lower end, and from a switch to hosts.
 pub(super) fn slow_links(topology: &mut Topology) {
@@ -75,7 +78,7 @@ pub(super) fn slow_links(topology: &mut Topology) {
         _ => topology.tier(device),
     };
     // Switch and tier at the other end: cables with their rate.
-    let mut groups: BTreeMap<(u32, u8), Vec<(Rate, [u32; 2])>> = BTreeMap::new();
+    let mut groups: BTreeMap<(u32, u8), Vec<RatedCable>> = BTreeMap::new();
     for cable in topology.list.cables() {
         let Some(rate) = topology.list.ports()[cable.ports[0] as usize].rate else { continue };
         let [a, b] = cable.ports.map(|port| tier(topology.list.device_of(port)));

@@ -114,6 +114,9 @@ impl Hosts {
     }
 }
 
+/// The system of an adapter, or its id where no system is known.
+type Part<'a> = (u64, &'a str);
+
 /// Names of the hosts whose descriptions name them. Adapters of one description and of different systems are of hosts of
 /// equal names, which are numbered.
 fn named_hosts(
@@ -122,7 +125,7 @@ fn named_hosts(
     rows: &[usize],
     topology: &mut Topology,
 ) -> BTreeMap<usize, String> {
-    let mut of_description: BTreeMap<(&str, Option<&str>), BTreeSet<(u64, &str)>> = BTreeMap::new();
+    let mut of_description: BTreeMap<(&str, Option<&str>), BTreeSet<Part<'_>>> = BTreeMap::new();
     let named = |row: usize| match &adapters[row] {
         AdapterName::Named { host, adapter } => Some((host.as_str(), adapter.as_deref())),
         _ => None,
