@@ -17,6 +17,7 @@ use crate::blueprint::{Named, of_list};
 use crate::design_intent::{self, IntentArgs};
 use crate::design_list::Roles;
 use crate::design_report::{self, ReportArgs};
+use crate::field_error::at_field;
 use crate::foreseen::goes_on;
 use crate::table::{TextTable, grouped};
 use crate::topology_files::is_blueprint;
@@ -290,26 +291,6 @@ fn counted(
     let seconds = start.elapsed().as_secs_f64();
     writeln!(notes, "built {} in {seconds:.3} s", preset.name())?;
     Ok(DesignReport::of(&fabric))
-}
-
-/// A fabric that cannot be built, at the place of the key that is to blame.
-pub(crate) fn at_field(error: &FabricError, section: &str, file: &str, text: &str) -> ScenarioError {
-    match error {
-        FabricError::OutOfRange { field, value, accepted } => {
-            let message = format!("`{field}` cannot be {value}");
-            let path = format!("{section}{field}");
-            ScenarioError::at_key(file, text, &path, message, Some(accepted.clone()))
-        }
-        other => {
-            let path = section.trim_end_matches('.');
-            let message = other.to_string();
-            let (message, hint) = match message.split_once("; ") {
-                Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
-                None => (message, None),
-            };
-            ScenarioError::at_key(file, text, path, message, hint)
-        }
-    }
 }
 
 /// One fabric is an object; several are a list with their labels.

@@ -5,7 +5,7 @@ use railtwin::Question;
 use railtwin_catalog::Catalog;
 use railtwin_fabric::FabricError;
 use railtwin_fabric::clos::ClosSpec;
-use railtwin_planning::intent::Candidate;
+use railtwin_planning::intent::FabricCandidate;
 use railtwin_planning::loss::Goals;
 use railtwin_planning::search::compare;
 use railtwin_scenario::{FabricSpec, Preset, SettingsText};
@@ -24,7 +24,8 @@ pub(crate) fn run(
         let help = "name two presets or scenarios, such as `railtwin design compare hpn dcn-plus`";
         return Err(CliError::input(format!("design compare: {} designs are named", names.len()), help));
     };
-    let [of_a, of_b] = [a, b].map(|name| spec_of(name, &[]).map(|spec| Candidate::of_design(spec, catalog)));
+    let [of_a, of_b] =
+        [a, b].map(|name| spec_of(name, &[]).map(|spec| FabricCandidate::of_design(spec, catalog)));
     let (of_a, of_b) = (of_a?, of_b?);
     let mut comparison = compare(&of_a, &of_b);
     (comparison.a, comparison.b) = (a.clone(), b.clone());

@@ -8,7 +8,7 @@ use railtwin_fabric::HostModel;
 use railtwin_planning::intent::{Intent, Plan, Style};
 use railtwin_planning::loss::Goals;
 use railtwin_planning::page;
-use railtwin_planning::search::{Growth, SearchResult, core_curve, search};
+use railtwin_planning::search::{FabricGrowth, SearchResult, core_curve, search};
 use railtwin_planning::text::core_curve_text;
 use railtwin_store::{input, write_whole};
 use serde_json::{Value, json};
@@ -117,10 +117,10 @@ pub(crate) fn plan(
     let style = style_of(style)?;
     let (intent, catalog) = (args.intent(style)?, catalog(args.parts.as_deref())?);
     let plan = intent.plan(&catalog);
-    let growth: Vec<Option<Growth>> = plan
+    let growth: Vec<Option<FabricGrowth>> = plan
         .candidates
         .iter()
-        .map(|candidate| Growth::doubled(&intent, &candidate.combination, &catalog).ok())
+        .map(|candidate| FabricGrowth::doubled(&intent, &candidate.combination, &catalog).ok())
         .collect();
     write_page(args, &page::render(&plan, None), streams)?;
     match as_json {
@@ -141,7 +141,7 @@ fn style_of(word: &str) -> Result<Style, CliError> {
     })
 }
 
-fn plan_json(plan: &Plan, growth: &[Option<Growth>]) -> Value {
+fn plan_json(plan: &Plan, growth: &[Option<FabricGrowth>]) -> Value {
     let mut value = json!(plan);
     for (row, (candidate, growth)) in plan.candidates.iter().zip(growth).enumerate() {
         let entry = &mut value["candidates"][row];
@@ -162,7 +162,7 @@ fn plan_json(plan: &Plan, growth: &[Option<Growth>]) -> Value {
     value
 }
 
-fn print_plan(plan: &Plan, growth: &[Option<Growth>], out: &mut dyn Write) -> Result<(), CliError> {
+fn print_plan(plan: &Plan, growth: &[Option<FabricGrowth>], out: &mut dyn Write) -> Result<(), CliError> {
     write!(out, "{}", plan.to_text())?;
     for (candidate, growth) in plan.candidates.iter().zip(growth) {
         writeln!(out, "\n{}", candidate.combination.label())?;

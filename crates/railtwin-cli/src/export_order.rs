@@ -2,13 +2,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin_cabling::{Blueprint, Bom, BomParts, CableSchedule, CablingError, Site};
+use railtwin_cabling::{Blueprint, Bom, BomParts, CableSchedule, CablingError, Room};
 use railtwin_scenario::Preset;
 use railtwin_store::input;
 
 use crate::blueprint::of_list;
 use crate::design_intent::catalog;
-use crate::export::ExportArgs;
 use crate::export_site::site_of;
 use crate::topology_files::is_blueprint;
 use crate::{CliError, Streams};
@@ -25,19 +24,23 @@ pub struct OrderArgs {
 }
 
 /// Every cable with device, port, rack, unit and optic of both ends, as CSV; a summary goes to the notes.
-pub(crate) fn schedule(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<String, CliError> {
-    let site = match &args.order.site {
-        None => Site::default(),
+pub(crate) fn schedule(
+    what: &str,
+    settings: &[String],
+    order: &OrderArgs,
+    streams: &mut Streams<'_>,
+) -> Result<String, CliError> {
+    let site = match &order.site {
+        None => Room::default(),
         Some(path) => {
-            Site::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?
+            Room::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?
         }
     };
-    let catalog = catalog(args.order.parts.as_deref())?;
-    let what = args.what.as_str();
+    let catalog = catalog(order.parts.as_deref())?;
     let is_built =
         Preset::NAMES.contains(&what) || (what.ends_with(".toml") && !is_blueprint(Path::new(what)));
     let schedule = if is_built {
-        CableSchedule::of(&site_of(what, &args.settings)?.fabric, &site, &catalog)
+        CableSchedule::of(&site_of(what, settings)?.fabric, &site, &catalog)
     } else {
         CableSchedule::of_list(of_list(Path::new(what))?.list, &site, &catalog)
             .map_err(|error| refused(&error))?
@@ -55,21 +58,18 @@ pub(crate) fn schedule(args: &ExportArgs, streams: &mut Streams<'_>) -> Result<S
 }
 
 /// The bill of materials of a design with named ports, as CSV.
-pub(crate) fn bom(args: &ExportArgs) -> Result<String, CliError> {
-    let path = Path::new(&args.what);
+pub(crate) fn bom(what: &str, order: &OrderArgs) -> Result<String, CliError> {
+    let path = Path::new(what);
     if !is_blueprint(path) {
-        let message = format!("{} names no parts", args.what);
+        let message = format!("{what} names no parts");
         let help = "give a design with [blueprint]; `railtwin design WHAT --report` has the price of others";
         return Err(CliError::input(message, help));
     }
-    let blueprint = Blueprint::parse(&args.what, &read(path)?).map_err(|error| refused(&error))?;
+    let blueprint = Blueprint::parse(what, &read(path)?).map_err(|error| refused(&error))?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let parts = args.order.parts.clone().or_else(|| blueprint.parts.as_ref().map(|name| folder.join(name)));
+    let parts = order.parts.clone().or_else(|| blueprint.parts.as_ref().map(|name| folder.join(name)));
     let parts = parts.ok_or_else(|| {
-        CliError::input(
-            format!("{} says no table of parts", args.what),
-            "write parts = \"parts.toml\", or --parts",
-        )
+        CliError::input(format!("{what} says no table of parts"), "write parts = \"parts.toml\", or --parts")
     })?;
     let parts =
         BomParts::parse(&parts.display().to_string(), &read(&parts)?).map_err(|error| refused(&error))?;

@@ -63,7 +63,7 @@ fn of_preset(name: &str, settings: &[String]) -> Result<Site, CliError> {
     let refuse = |error| CliError::Scenario { error, text: text.as_str().to_owned() };
     match text.fabric(file).map_err(refuse)? {
         FabricSpec::Preset(preset) => {
-            let refused = |error| refuse(crate::design::at_field(&error, "", file, text.as_str()));
+            let refused = |error| refuse(crate::field_error::at_field(&error, "", file, text.as_str()));
             Ok(Site { fabric: preset.build().map_err(refused)?, scenario: None })
         }
         FabricSpec::Lingjun(_) | FabricSpec::Htsim(_) => {

@@ -4,12 +4,9 @@ use std::path::Path;
 use clap::Args;
 use railtwin_fabric::cable_list::Inference;
 use railtwin_scenario::{FabricSpec, Preset};
-use railtwin_store::write_whole;
-use railtwin_topology::{Form, Topology, WriteOptions};
+use railtwin_topology::{Form, Topology, WriteOptions, Written};
 
-use crate::export::{ExportArgs, written};
 use crate::export_site::site_of;
-use crate::overwritten::refuse_input;
 use crate::topology_files::{is_blueprint, of_path, refused};
 use crate::{CliError, Streams};
 
@@ -24,72 +21,50 @@ pub struct TopologyArgs {
     gpu_type: Option<String>,
 }
 
-/// Writes a fabric or a topology in a form: one file to standard output or `--output`, several below the folder.
-pub(crate) fn run(form: &'static Form, args: &ExportArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+/// The files of a fabric or a topology in a form.
+///
+/// # Errors
+/// An input error for a form that is only read, a word that is no fabric, and what the form cannot express.
+pub(crate) fn files(
+    form: &'static Form,
+    what: &str,
+    settings: &[String],
+    options: &TopologyArgs,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<Written>, CliError> {
     let Some(write) = form.write else {
         let message = format!("{} is read and not written", form.name);
         let help = format!("written are {}", railtwin_topology::names(|form| form.write.is_some()));
         return Err(CliError::input(message, help));
     };
-    if let Some(path) = &args.output {
-        refuse_input("--output", path, &[Path::new(&args.what)])?;
-    }
-    let topology = topology_of(args)?;
+    let topology = topology_of(what, settings)?;
     for note in &topology.notes {
         writeln!(streams.notes, "note: {note}")?;
     }
     if !topology.findings.is_empty() {
-        let (count, what) = (topology.findings.len(), &args.what);
+        let count = topology.findings.len();
         writeln!(streams.notes, "{count} findings in {what}: `railtwin import {what}` lists them")?;
     }
-    let options = WriteOptions {
-        block_sizes: args.topology.block_sizes.clone(),
-        gpu_type: args.topology.gpu_type.clone(),
-    };
-    let files = write(&topology, &options).map_err(|error| refused(&error))?;
-    match (args.folder.as_deref(), files.as_slice()) {
-        (Some(folder), files) => {
-            let files: Vec<(&str, &[u8])> =
-                files.iter().map(|file| (file.path.as_str(), file.text.as_bytes())).collect();
-            written(folder, &files, args, streams)
-        }
-        (None, [file]) => one_file(&file.text, args.output.as_deref(), streams),
-        (None, _) => {
-            let message = format!("{} is {} files, and there is no folder to write", form.name, files.len());
-            Err(CliError::input(message, "name one behind the fabric, such as out/"))
-        }
-    }
-}
-
-/// Writes a text to a file, or to standard output.
-pub(crate) fn one_file(text: &str, output: Option<&Path>, streams: &mut Streams<'_>) -> Result<(), CliError> {
-    let Some(path) = output else {
-        write!(streams.out, "{text}")?;
-        return Ok(streams.out.flush()?);
-    };
-    write_whole(path, text.as_bytes()).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        CliError::input(message, "name a file in a folder that is there")
-    })?;
-    Ok(writeln!(streams.notes, "written to {}", path.display())?)
+    let options =
+        WriteOptions { block_sizes: options.block_sizes.clone(), gpu_type: options.gpu_type.clone() };
+    write(&topology, &options).map_err(|error| refused(&error))
 }
 
 /// The topology of a preset, a scenario, a file or a folder.
-fn topology_of(args: &ExportArgs) -> Result<Topology, CliError> {
-    let what = args.what.as_str();
+fn topology_of(what: &str, settings: &[String]) -> Result<Topology, CliError> {
     if Preset::NAMES.contains(&what) {
-        return Ok(Topology::of_fabric(&site_of(what, &args.settings)?.fabric));
+        return Ok(Topology::of_fabric(&site_of(what, settings)?.fabric));
     }
     if !what.ends_with(".toml") || is_blueprint(Path::new(what)) {
         let presets = Preset::NAMES.join(", ");
         let help = format!("name a preset ({presets}), a scenario file (*.toml) or a topology file");
-        if let Some(setting) = args.settings.first() {
+        if let Some(setting) = settings.first() {
             let message = format!("--set {setting}: {what} says the fabric");
             return Err(CliError::input(message, "leave --set out"));
         }
         return with_places(of_path(Path::new(what), &help)?);
     }
-    let site = site_of(what, &args.settings)?;
+    let site = site_of(what, settings)?;
     // A list keeps its own names.
     if let Some(FabricSpec::Preset(Preset::Cables(spec))) =
         site.scenario.as_ref().map(|scenario| &scenario.fabric)

@@ -11,7 +11,7 @@ use railtwin_formats::{
     parse_chakra_groups,
 };
 use railtwin_store::input;
-use railtwin_topology::{FORMS, Form, Source, Topology, form_of};
+use railtwin_topology::{FORMS, Form, SourceFile, Topology, form_of};
 use serde_json::{Map, Value, json};
 
 use crate::foreseen::goes_on;
@@ -244,8 +244,8 @@ fn work_of((path, bytes): &Read, files: &[Read]) -> Option<Format> {
 /// The form of the files of a topology.
 fn topology_form(files: &[Read]) -> Result<Format, CliError> {
     let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
-    let sources: Vec<Source<'_>> =
-        names.iter().zip(files).map(|(name, (_, bytes))| Source { name, bytes }).collect();
+    let sources: Vec<SourceFile<'_>> =
+        names.iter().zip(files).map(|(name, (_, bytes))| SourceFile { name, bytes }).collect();
     form_of(&sources).map(Format::Topology).ok_or_else(|| {
         let what = match names.as_slice() {
             [name] => format!("{name} is of no known format"),
@@ -323,8 +323,11 @@ fn topology(files: &[Read], form: &'static Form) -> Result<(Facts, Around), CliE
         }
         "htsim" => {
             let parsed = HtsimTopology::parse(&name, bytes).map_err(|error| wrong(&error))?;
-            let spec = parsed.spec().map_err(|error| wrong(&error))?;
-            of_htsim(&name, &parsed, &spec)?
+            // What cannot be built as a fabric of ours is counted all the same.
+            match parsed.spec() {
+                Ok(spec) => of_htsim(&name, &parsed, &spec)?,
+                Err(_) => of_topology(&name, &topology, files.len()),
+            }
         }
         "simai" => {
             of_simai_topology(&name, &SimaiTopology::parse(&name, bytes).map_err(|error| wrong(&error))?)
@@ -419,7 +422,10 @@ fn write_text(facts: &Facts, scenario: Option<&Path>, out: &mut dyn Write) -> Re
 /// Most findings of one kind that are printed; JSON has all.
 const MOST_FINDINGS: usize = 10;
 
-fn write_findings(findings: &[railtwin_topology::Finding], out: &mut dyn Write) -> Result<(), CliError> {
+fn write_findings(
+    findings: &[railtwin_topology::TopologyFinding],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let mut of_kind: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in findings {
         let printed = of_kind.entry(finding.kind).or_default();

@@ -7,7 +7,7 @@ use railtwin_formats::{
     ChakraTrace, CommType, Group, HtsimConnections, HtsimTopology, LingjunDesign, LingjunTopology, NodeKind,
     SimaiCollective, SimaiTopology, SimaiWorkload,
 };
-use railtwin_topology::{Counts, Finding, Topology};
+use railtwin_topology::{Counts, Topology, TopologyFinding};
 use railtwin_workload::{Plan, Work};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(crate) struct Facts {
     /// Of a topology.
     pub(crate) counts: Option<Counts>,
     /// Where the files of a topology contradict themselves.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<TopologyFinding>,
 }
 
 /// One line.

@@ -10,7 +10,9 @@ use crate::topology_files::refused;
 
 /// Whether a file is one, or a graph of NCCL, which is refused by name.
 pub(crate) fn is_one(name: &str, bytes: &[u8]) -> bool {
-    NcclHost::is_one(&Source { name, bytes })
+    let source = SourceFile { name, bytes };
+    // Parsing a graph says what it is.
+    NcclHost::is_one(&source) || source.head().contains("<graphs")
 }
 
 /// Facts of a host.
@@ -18,7 +20,7 @@ pub(crate) fn is_one(name: &str, bytes: &[u8]) -> bool {
 /// # Errors
 /// An input error for a file that is none, and for a host without GPUs or NICs.
 pub(crate) fn facts(name: &str, bytes: &[u8]) -> Result<Facts, CliError> {
-    let host = NcclHost::parse(&Source { name, bytes }).map_err(|error| refused(&error))?;
+    let host = NcclHost::parse(&SourceFile { name, bytes }).map_err(|error| refused(&error))?;
     let made = host.host_model().map_err(|error| CliError::refused(&format!("{name}: {error}")))?;
     let model = &made.model;
     let mut facts = Facts::new("nccl-topology", name);

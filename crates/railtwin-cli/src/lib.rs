@@ -61,6 +61,8 @@ mod export_config;
 mod export_order;
 mod export_site;
 mod export_topology;
+mod export_write;
+mod field_error;
 mod foreseen;
 mod impact;
 mod import;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use railtwin_formats::FormatError;
 use railtwin_store::input;
-use railtwin_topology::{Form, Source, Topology, read_as};
+use railtwin_topology::{Form, SourceFile, Topology, read_as};
 
 use crate::CliError;
 
@@ -16,8 +16,8 @@ pub(crate) fn of_bytes(
     form: Option<&'static Form>,
 ) -> Result<Topology, CliError> {
     let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
-    let sources: Vec<Source<'_>> =
-        names.iter().zip(files).map(|(name, (_, bytes))| Source { name, bytes }).collect();
+    let sources: Vec<SourceFile<'_>> =
+        names.iter().zip(files).map(|(name, (_, bytes))| SourceFile { name, bytes }).collect();
     read_as(form, &sources).map_err(|error| refused(&error))
 }
 

@@ -9,6 +9,7 @@
 pub mod facts;
 pub mod intent;
 pub mod loss;
+mod numbers;
 pub mod page;
 pub mod report;
 pub mod search;

@@ -20,7 +20,7 @@ use crate::facts::{
     power::{BUILDING_W, PartPower, PowerBudget},
     thermal,
 };
-use crate::intent::Candidate;
+use crate::intent::FabricCandidate;
 use crate::loss::Goals;
 use crate::search::core_curve;
 use crate::text::core_curve_text;
@@ -100,7 +100,7 @@ pub fn sections(
 
 /// Goals, price, power, losses.
 fn of_counts(spec: &ClosSpec, catalog: &Catalog, all: &mut Vec<Section>) {
-    let candidate = Candidate::of_design(spec.clone(), catalog);
+    let candidate = FabricCandidate::of_design(spec.clone(), catalog);
     let goals = Goals::of(spec);
     all.push(Section::new("goals", "goals of HPN (section 2.4)", goals.to_text(), &goals));
     let mut notes = candidate.bill_text();
@@ -196,7 +196,8 @@ fn of_papers(spec: Option<&ClosSpec>, catalog: &Catalog, all: &mut Vec<Section>)
         let title = "search spaces of architectures (HPN table 1)";
         all.push(Section::new("search_spaces", title, paths::text(&spaces), &spaces));
     }
-    let prices = NetworkPrices::of(catalog, pod_cost::ASSUMED_ACCESS_M, pod_cost::ASSUMED_FABRIC_M).ok().flatten();
+    let prices =
+        NetworkPrices::of(catalog, pod_cost::ASSUMED_ACCESS_M, pod_cost::ASSUMED_FABRIC_M).ok().flatten();
     if let Some((comparison, prices)) = PodComparison::hpn().ok().zip(prices) {
         let value =
             json!({ "counts": comparison, "prices": prices, "saved": comparison.cost_saved(&prices) });

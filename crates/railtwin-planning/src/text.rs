@@ -3,9 +3,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::intent::{Candidate, Plan};
+use crate::intent::{FabricCandidate, Plan};
 use crate::loss::{Goals, Loss, LossReport};
-use crate::search::{Comparison, CorePoint, Growth, SearchResult};
+use crate::numbers::{money, number, percent, rate, watts};
+use crate::search::{Comparison, CorePoint, FabricGrowth, SearchResult};
 
 /// Columns as wide as their widest cell: the first left, the others right.
 fn table(rows: &[Vec<String>]) -> String {
@@ -32,48 +33,6 @@ fn table(rows: &[Vec<String>]) -> String {
 
 fn cells<const N: usize>(row: [&str; N]) -> Vec<String> {
     row.map(str::to_owned).to_vec()
-}
-
-/// A whole number with commas.
-pub(crate) fn number(value: f64) -> String {
-    crate::intent::grouped(value.round().max(0.0) as u64)
-}
-
-/// US dollars: `$5.43 M`, `$3,400`.
-pub(crate) fn money(usd: f64) -> String {
-    match usd {
-        usd if usd >= 1e9 => format!("${:.2} billion", usd / 1e9),
-        usd if usd >= 1e6 => format!("${:.2} M", usd / 1e6),
-        usd => format!("${}", number(usd)),
-    }
-}
-
-/// Bits per second with a prefix.
-pub(crate) fn rate(bits_per_s: f64) -> String {
-    match bits_per_s {
-        bits if bits >= 1e15 => format!("{:.2} Pbps", bits / 1e15),
-        bits if bits >= 1e12 => format!("{:.1} Tbps", bits / 1e12),
-        bits => format!("{:.0} Gbps", bits / 1e9),
-    }
-}
-
-/// Watts with a prefix.
-pub(crate) fn watts(watts: f64) -> String {
-    match watts {
-        watts if watts >= 1e6 => format!("{:.2} MW", watts / 1e6),
-        watts if watts >= 1e4 => format!("{:.0} kW", watts / 1e3),
-        watts => format!("{watts:.0} W"),
-    }
-}
-
-/// A share as percent; one that is not whole never reads as 100 %.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    match share {
-        share if (0.9995..0.999_999).contains(&share) => "> 99.9 %".to_owned(),
-        _ if (percent - percent.round()).abs() < 0.05 => format!("{percent:.0} %"),
-        _ => format!("{percent:.1} %"),
-    }
 }
 
 fn yes(value: bool) -> String {
@@ -134,7 +93,7 @@ impl Plan {
     }
 }
 
-impl Candidate {
+impl FabricCandidate {
     /// The parts of the network, a row each, and their sum.
     pub fn bill_text(&self) -> String {
         let mut rows = vec![cells(["part", "for", "count", "price", "assumed", "power"])];
@@ -259,7 +218,7 @@ impl Comparison {
     }
 }
 
-impl Growth {
+impl FabricGrowth {
     /// Switches before and after, and a row of moves for each class of cables.
     pub fn to_text(&self) -> String {
         let mut rows = vec![cells(["cables", "stay", "move", "new", "gone"])];
@@ -271,7 +230,7 @@ impl Growth {
             row.extend(counts.map(|count| number(count as f64)));
             rows.push(row);
         }
-        let side = |one: &Candidate| {
+        let side = |one: &FabricCandidate| {
             let counts = &one.counts;
             format!(
                 "{} GPUs: {} ({} leaves, {} spines, {} cores)",

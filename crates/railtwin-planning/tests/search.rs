@@ -3,7 +3,7 @@ use railtwin_catalog::Catalog;
 use railtwin_fabric::preset::{Hpn, Layout as _};
 use railtwin_planning::intent::Intent;
 use railtwin_planning::loss::LostPart;
-use railtwin_planning::search::{Growth, compare, core_curve, search, survives_leaf};
+use railtwin_planning::search::{FabricGrowth, compare, core_curve, search, survives_leaf};
 
 #[test]
 fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
@@ -42,14 +42,14 @@ fn comparison_and_growth_count_what_changes() {
     assert!(table.rows.iter().any(|row| row.figure == "price" && row.ratio.is_some_and(|ratio| ratio > 0.0)));
     assert_eq!(compare(&plan.candidates[0], &plan.candidates[0]).rows[0].ratio, Some(1.0));
     // 4 segments with 16 spines and pairs of cables become 8 segments with 32 spines: half of the cables move.
-    let growth = Growth::doubled(&intent, &plan.candidates[0].combination, &catalog).unwrap();
+    let growth = FabricGrowth::doubled(&intent, &plan.candidates[0].combination, &catalog).unwrap();
     assert_eq!((growth.access.kept, growth.access.moved, growth.access.added), (1_024, 0, 1_024));
     assert_eq!((growth.leaf_spine.kept, growth.leaf_spine.moved, growth.leaf_spine.added), (512, 512, 1_024));
     assert!(growth.which().contains("keeps 1 of its 2 cables to each of the first 16 spines"));
     // Beyond two tiers a third comes.
     let full = Intent::default();
     let combination = full.plan(&catalog).candidates[0].combination.clone();
-    let growth = Growth::doubled(&full, &combination, &catalog).unwrap();
+    let growth = FabricGrowth::doubled(&full, &combination, &catalog).unwrap();
     assert_eq!((growth.to.combination.tiers, growth.to.counts.gpus), (3, 4_096));
     assert_eq!(growth.spine_core.added, growth.to.counts.cables_spine_core);
     assert!(growth.to_text().contains("leaf-spine"));

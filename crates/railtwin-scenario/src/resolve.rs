@@ -130,6 +130,13 @@ impl Scenario {
         Err(source.error(&key, message, Some(&hint)))
     }
 
+    /// Refuses a fabric that engines have no paths for.
+    fn refuse_fabric(&self, source: Source<'_>) -> Result<(), ScenarioError> {
+        let Some(reason) = self.fabric.cannot_run() else { return Ok(()) };
+        let hint = "count it with `railtwin design`, or export its cables";
+        Err(source.error("fabric", format!("nothing runs on this fabric: {reason}"), Some(hint)))
+    }
+
     /// Resolves the scenario.
     ///
     /// # Errors
@@ -145,10 +152,7 @@ impl Scenario {
             let message = "[intranode] is traffic without jobs, which no engine of steps runs";
             return Err(source.error("intranode", message, Some("ask `railtwin intranode`")));
         }
-        if let Some(reason) = self.fabric.cannot_run() {
-            let hint = "count it with `railtwin design`, or export its cables";
-            return Err(source.error("fabric", format!("nothing runs on this fabric: {reason}"), Some(hint)));
-        }
+        self.refuse_fabric(source)?;
         let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
         let fabric = Arc::new(fabric);
         let caps = self.all_caps(&fabric, source, read)?;

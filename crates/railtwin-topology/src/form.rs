@@ -1,19 +1,18 @@
-//! The registry: one entry for each form, which is asked whether files are of it, reads them, and writes.
+//! What a form is: an entry that is asked whether files are of it, reads them, and writes.
 use railtwin_formats::FormatError;
 
-use crate::forms;
 use crate::topology::Topology;
 
 /// A file: its name, for errors and for names of devices, and its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct SourceFile<'a> {
     /// Path or name.
     pub name: &'a str,
     /// Content, unpacked.
     pub bytes: &'a [u8],
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceFile<'a> {
     /// The last part of the name without its ending: `leaf1` of `lldp/leaf1.json`.
     pub fn stem(&self) -> &'a str {
         let file = self.name.rsplit(['/', '\\']).next().unwrap_or(self.name);
@@ -45,7 +44,7 @@ pub struct WriteOptions {
 }
 
 /// Reads all files of one topology.
-pub type Reader = fn(&[Source<'_>]) -> Result<Topology, FormatError>;
+pub type FormReader = fn(&[SourceFile<'_>]) -> Result<Topology, FormatError>;
 
 /// Writes a topology; an error says what the form cannot express.
 pub type Writer = fn(&Topology, &WriteOptions) -> Result<Vec<Written>, FormatError>;
@@ -58,45 +57,9 @@ pub struct Form {
     /// What it is, for help and tables.
     pub title: &'static str,
     /// Whether a file looks like one of it. Cheap: looks at the beginning.
-    pub is_one: fn(&Source<'_>) -> bool,
+    pub is_one: fn(&SourceFile<'_>) -> bool,
     /// Reads; none where it is only written.
-    pub read: Option<Reader>,
+    pub read: Option<FormReader>,
     /// Writes; none where it is only read.
     pub write: Option<Writer>,
-}
-
-/// All forms, in the order in which they are asked whether a file is theirs.
-pub const FORMS: &[Form] = forms::ALL;
-
-/// The form of files: the first that says so of one of them; files that no form knows stand beside it.
-pub fn form_of(sources: &[Source<'_>]) -> Option<&'static Form> {
-    let reading = FORMS.iter().filter(|form| form.read.is_some());
-    reading.into_iter().find(|form| sources.iter().any(|source| (form.is_one)(source)))
-}
-
-/// The form of a name.
-pub fn named(name: &str) -> Option<&'static Form> {
-    FORMS.iter().find(|form| form.name == name)
-}
-
-/// Reads files of one topology, of the form `named` or of that which they look like.
-///
-/// # Errors
-/// [`FormatError`] for files that no form knows, a form that is only written, and as the form has it.
-pub fn read_as(named: Option<&'static Form>, sources: &[Source<'_>]) -> Result<Topology, FormatError> {
-    let name = sources.first().map_or("", |source| source.name);
-    let form = named.or_else(|| form_of(sources)).ok_or_else(|| {
-        let accepted = format!("the forms that are read: {}", names(|form| form.read.is_some()));
-        FormatError::new("topology", name, "is of no known form", accepted).foreign()
-    })?;
-    let reader = form.read.ok_or_else(|| {
-        let accepted = format!("the forms that are read: {}", names(|form| form.read.is_some()));
-        FormatError::new(form.name, name, "is of a form that is written and not read", accepted).foreign()
-    })?;
-    reader(sources)
-}
-
-/// Names of the forms that are accepted, joined for a message.
-pub fn names(accepts: fn(&Form) -> bool) -> String {
-    FORMS.iter().filter(|form| accepts(form)).map(|form| form.name).collect::<Vec<_>>().join(", ")
 }

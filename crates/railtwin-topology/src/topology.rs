@@ -10,7 +10,7 @@ use crate::about::{About, DeviceClass};
 
 /// Something in a file that contradicts the rest of it, or that is not as a network should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-pub struct Finding {
+pub struct TopologyFinding {
     /// What kind of thing, in words joined by hyphens, such as `missing-switch` or `host-under-two-leaves`.
     pub kind: &'static str,
     /// The device or file that it is about.
@@ -33,7 +33,7 @@ pub struct Topology {
     /// Whether cables stand for «is under»: a tree of a scheduler has no ports.
     pub is_tree: bool,
     /// Where the files contradict themselves.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TopologyFinding>,
     /// Remarks on what the form does not tell, or what was not read.
     pub notes: Vec<String>,
 }
@@ -130,7 +130,7 @@ impl Topology {
 
     /// Notes a finding.
     pub fn find(&mut self, kind: &'static str, device: impl Into<String>, seen: impl Into<String>) {
-        self.findings.push(Finding { kind, device: device.into(), seen: seen.into() });
+        self.findings.push(TopologyFinding { kind, device: device.into(), seen: seen.into() });
     }
 
     /// Rows of hosts, in the order of the list.

@@ -7,7 +7,7 @@ use railtwin_units::{Rate, SimTime, decimal};
 use serde_json::Value;
 
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::topology::Topology;
 
 /// Picoseconds that light in fibre takes for a metre: 5 ns, as in cable lists.
@@ -16,7 +16,7 @@ pub(crate) const PS_PER_METRE: u64 = 5_000;
 const METRES_MAX: u64 = 1_000_000;
 
 /// The text of a source without a byte-order mark.
-pub(crate) fn text<'a>(format: &'static str, source: &Source<'a>) -> Result<&'a str, FormatError> {
+pub(crate) fn text<'a>(format: &'static str, source: &SourceFile<'a>) -> Result<&'a str, FormatError> {
     let text = std::str::from_utf8(source.bytes).map_err(|error| {
         let accepted = "write the file as UTF-8, and decompress it first if it is compressed";
         let error_at = error.valid_up_to() as u64;
@@ -26,7 +26,7 @@ pub(crate) fn text<'a>(format: &'static str, source: &Source<'a>) -> Result<&'a 
 }
 
 /// The JSON document of a source.
-pub(crate) fn json(format: &'static str, source: &Source<'_>) -> Result<Value, FormatError> {
+pub(crate) fn json(format: &'static str, source: &SourceFile<'_>) -> Result<Value, FormatError> {
     serde_json::from_str(text(format, source)?).map_err(|error| {
         let problem = format!("is not JSON: {error}");
         let made = FormatError::new(format, source.name, problem, "write the file anew: it may be cut short");
@@ -40,8 +40,8 @@ pub(crate) fn json(format: &'static str, source: &Source<'_>) -> Result<Value, F
 /// The first error where no source could be read.
 pub(crate) fn each<'a>(
     topology: &mut Topology,
-    sources: &[Source<'a>],
-    mut read: impl FnMut(&mut Topology, &Source<'a>) -> Result<(), FormatError>,
+    sources: &[SourceFile<'a>],
+    mut read: impl FnMut(&mut Topology, &SourceFile<'a>) -> Result<(), FormatError>,
 ) -> Result<(), FormatError> {
     let mut failed: Option<FormatError> = None;
     let mut good = 0;

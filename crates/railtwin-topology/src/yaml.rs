@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 use railtwin_formats::FormatError;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::form::Source;
+use crate::form::SourceFile;
 
 /// Text of a source.
 ///
 /// # Errors
 /// [`FormatError`] where it is not UTF-8.
-pub(crate) fn text_of<'a>(form: &'static str, source: &Source<'a>) -> Result<&'a str, FormatError> {
+pub(crate) fn text_of<'a>(form: &'static str, source: &SourceFile<'a>) -> Result<&'a str, FormatError> {
     let text = std::str::from_utf8(source.bytes).map_err(|error| {
         FormatError::new(form, source.name, "is not UTF-8 text", "write the file as UTF-8")
             .at_byte(error.valid_up_to() as u64)
@@ -25,7 +25,7 @@ pub(crate) fn text_of<'a>(form: &'static str, source: &Source<'a>) -> Result<&'a
 /// [`FormatError`] with the line, where one cannot be read.
 pub(crate) fn documents<'a, T: Deserialize<'a>>(
     form: &'static str,
-    source: &Source<'a>,
+    source: &SourceFile<'a>,
     accepted: &'static str,
 ) -> Result<Vec<T>, FormatError> {
     let text = text_of(form, source)?;
@@ -57,7 +57,7 @@ fn is_too_deep(text: &str) -> bool {
 
 fn error_of(
     form: &'static str,
-    source: &Source<'_>,
+    source: &SourceFile<'_>,
     error: &serde_yaml_ng::Error,
     accepted: &'static str,
 ) -> FormatError {

@@ -1,7 +1,7 @@
 //! Readers over random bytes and damaged files.
 use proptest::prelude::*;
 use railtwin_topology::nccl::NcclHost;
-use railtwin_topology::{Source, Topology};
+use railtwin_topology::{SourceFile, Topology};
 
 use crate::fabrics::form;
 
@@ -28,7 +28,7 @@ fn whole() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn read(name: &str, bytes: &[u8]) {
-    let source = Source { name: "damaged", bytes };
+    let source = SourceFile { name: "damaged", bytes };
     if name == "nccl" {
         NcclHost::is_one(&source);
         if let Ok(host) = NcclHost::parse(&source) {
@@ -74,7 +74,7 @@ fn damaged(bytes: &[u8], (kind, at, byte): (u8, usize, u8)) -> Vec<u8> {
 #[test]
 fn forms_know_their_own_files_and_no_other() {
     for (name, bytes) in whole() {
-        let source = Source { name: "whole", bytes: &bytes };
+        let source = SourceFile { name: "whole", bytes: &bytes };
         let ours = ["simai", "hpcc", "htsim", "astra-sim", "lingjun"].map(form);
         let known: Vec<&str> =
             ours.iter().filter(|form| (form.is_one)(&source)).map(|form| form.name).collect();
@@ -85,7 +85,7 @@ fn forms_know_their_own_files_and_no_other() {
 #[test]
 fn deep_and_large_files_end() {
     let deep = format!("<system version=\"1\"><cpu numaid=\"0\">{}", "<pci busid=\"0\">".repeat(200_000));
-    assert!(NcclHost::parse(&Source { name: "deep", bytes: deep.as_bytes() }).is_err());
+    assert!(NcclHost::parse(&SourceFile { name: "deep", bytes: deep.as_bytes() }).is_err());
     read("simai", b"67108864 8 0 0 1 A100\n\n0 1 1Gbps 1ns 0\n");
     read("simai", b"4294967295 1 4294967295 1 1 A100\n\n0 1 1Gbps 1ns 0\n");
     read("hpcc", b"67108864 67108863 1\n0\n0 1 1Gbps 1ns 0\n");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, LeafSpine, Preset, Rlft};
 use railtwin_fabric::{Fabric, HostSpec};
-use railtwin_topology::{Source, Topology, WriteOptions};
+use railtwin_topology::{SourceFile, Topology, WriteOptions};
 use railtwin_units::{Rate, SimTime};
 
 /// A form by its name.
@@ -14,7 +14,7 @@ pub fn form(name: &str) -> &'static railtwin_topology::Form {
 
 /// Reads text by a form.
 pub fn read(name: &str, text: &str) -> Result<Topology, railtwin_formats::FormatError> {
-    form(name).read.expect("a form that is read")(&[Source { name: "test", bytes: text.as_bytes() }])
+    form(name).read.expect("a form that is read")(&[SourceFile { name: "test", bytes: text.as_bytes() }])
 }
 
 /// Writes the one file of a form.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, LeafSpine, Rlft};
-use railtwin_topology::{Counts, Form, Source, Topology, WriteOptions, named};
+use railtwin_topology::{Counts, Form, SourceFile, Topology, WriteOptions, named};
 
 /// The form of a name.
 pub fn form(name: &str) -> &'static Form {
@@ -13,7 +13,7 @@ pub fn form(name: &str) -> &'static Form {
 /// Reads one file.
 pub fn read(name: &str, text: &[u8]) -> Topology {
     let reader = form(name).read.expect("the form is read");
-    reader(&[Source { name: "file", bytes: text }]).expect("the file is of the form")
+    reader(&[SourceFile { name: "file", bytes: text }]).expect("the file is of the form")
 }
 
 /// Writes one file.
@@ -187,7 +187,7 @@ pub fn damaged(bytes: &[u8], damage: &[Damage]) -> Vec<u8> {
 
 /// Reads damaged and random bytes with every reader; nothing may panic.
 pub fn survive(name: &str, bytes: &[u8]) {
-    let sources = [Source { name: "file", bytes }];
+    let sources = [SourceFile { name: "file", bytes }];
     let _ = (form(name).is_one)(&sources[0]);
     let reader = form(name).read.expect("the form is read");
     match reader(&sources) {

@@ -1,7 +1,7 @@
 //! Graphs in DOT and GraphML: plans and drawings of several tools, damaged ones, and fabrics that are written and read.
 use proptest::prelude::*;
 use railtwin_fabric::preset::Hpn;
-use railtwin_topology::{Source, Topology, form_of};
+use railtwin_topology::{SourceFile, Topology, form_of};
 
 use super::graph_cases::{
     any_damage, any_topology, cables, damaged, form, kinds, line, read, roles, survive, write,
@@ -44,11 +44,11 @@ fn peer(topology: &Topology, device: &str, port: &str) -> (String, String) {
 #[test]
 fn every_graph_is_known_by_its_beginning() {
     for (name, bytes) in ALL {
-        assert_eq!(form_of(&[Source { name: "graph", bytes }]).map(|form| form.name), Some(name));
+        assert_eq!(form_of(&[SourceFile { name: "graph", bytes }]).map(|form| form.name), Some(name));
     }
     // Neither another word nor Mermaid.
     for bytes in [&b"graphics {}"[..], b"graph LR\n  a --> b{x}\n", b"graph"] {
-        assert!(!(form("dot").is_one)(&Source { name: "x", bytes }));
+        assert!(!(form("dot").is_one)(&SourceFile { name: "x", bytes }));
     }
 }
 
@@ -135,7 +135,7 @@ fn what_is_no_graph_is_refused_with_its_line() {
         ("graphml", "<graphml/>", "x"),
     ] {
         let reader = form(name).read.expect("the form is read");
-        let error = reader(&[Source { name: "x", bytes: text.as_bytes() }]).expect_err(text).to_string();
+        let error = reader(&[SourceFile { name: "x", bytes: text.as_bytes() }]).expect_err(text).to_string();
         assert!(error.starts_with(place), "{text}: {error}");
     }
 }
@@ -147,7 +147,7 @@ fn small_files_that_mean_too_much_are_refused() {
     let wide = format!("graph g {{ {{ {nodes} }} -- {{ {nodes} }} -- {{ {nodes} }} }}");
     for text in [deep, wide] {
         let reader = form("dot").read.expect("the form is read");
-        assert!(reader(&[Source { name: "x", bytes: text.as_bytes() }]).is_err());
+        assert!(reader(&[SourceFile { name: "x", bytes: text.as_bytes() }]).is_err());
     }
     survive("graphml", format!("<graphml>{}", "<graph>".repeat(20_000)).as_bytes());
 }

@@ -163,7 +163,7 @@ fn a_file_that_is_no_yaml_names_its_line() {
     let broken =
         "apiVersion: wiring.githedgehog.com/v1beta1\nkind: Server\n---\nkind: Switch\nspec: {a: [1\n";
     let reader = super::wiring::form_named("hedgehog").read.expect("is read");
-    let source = railtwin_topology::Source { name: "w.yaml", bytes: broken.as_bytes() };
+    let source = railtwin_topology::SourceFile { name: "w.yaml", bytes: broken.as_bytes() };
     let error = reader(&[source]).expect_err("no YAML").to_string();
     assert!(error.starts_with("w.yaml:") && error.contains("is not YAML"), "{error}");
 }

@@ -38,10 +38,10 @@ fn without(dump: &[u8], words: &[&str]) -> String {
 #[test]
 fn every_dump_is_known_by_its_beginning() {
     for bytes in ALL {
-        let source = railtwin_topology::Source { name: "dump", bytes };
+        let source = railtwin_topology::SourceFile { name: "dump", bytes };
         assert_eq!(form_of(&[source]).map(|form| form.name), Some(FORM));
     }
-    let other = railtwin_topology::Source { name: "x", bytes: b"SwitchName=s1 Nodes=h[1-4]\n[1]\nCa\n" };
+    let other = railtwin_topology::SourceFile { name: "x", bytes: b"SwitchName=s1 Nodes=h[1-4]\n[1]\nCa\n" };
     assert!(form_of(&[other]).is_none_or(|form| form.name != FORM));
 }
 
@@ -178,7 +178,7 @@ fn a_server_at_a_spine_leaves_it_a_spine() {
 fn files_of_other_kinds_are_refused() {
     for bytes in [&b""[..], b"# Topology file: generated on Mon\n", b"{\"a\": 1}", b"< Switch 1 \"S-1\"\n"] {
         let reader = super::graph_cases::form(FORM).read.expect("the form is read");
-        let error = reader(&[railtwin_topology::Source { name: "x", bytes }]).expect_err("it is no dump");
+        let error = reader(&[railtwin_topology::SourceFile { name: "x", bytes }]).expect_err("it is no dump");
         assert!(error.to_string().starts_with("x"), "{error}");
     }
 }

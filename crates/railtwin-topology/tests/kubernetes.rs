@@ -1,6 +1,6 @@
 //! Forms of Kubernetes: labels of nodes, Kueue, Volcano.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-use railtwin_topology::{Source, WriteOptions, form};
+use railtwin_topology::{SourceFile, WriteOptions, form};
 use serde::Deserialize;
 use serde_yaml_ng::Value;
 
@@ -113,7 +113,10 @@ spec:
 
 #[test]
 fn hypernodes_are_read() {
-    assert_eq!(form::form_of(&[Source { name: "h", bytes: HYPERNODES.as_bytes() }]).unwrap().name, "volcano");
+    assert_eq!(
+        railtwin_topology::form_of(&[SourceFile { name: "h", bytes: HYPERNODES.as_bytes() }]).unwrap().name,
+        "volcano"
+    );
     let topology = read("volcano", HYPERNODES).unwrap();
     let counts = topology.counts();
     assert_eq!((counts.hosts, counts.cables, counts.links_missing), (2, 4, 1));

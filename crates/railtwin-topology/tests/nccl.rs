@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 use railtwin_fabric::HostModel;
 use railtwin_fabric::host::NicModel;
-use railtwin_topology::Source;
+use railtwin_topology::SourceFile;
 use railtwin_topology::nccl::{NcclDeviceKind, NcclHost};
 use railtwin_units::Rate;
 
@@ -12,7 +12,7 @@ fn real(name: &str) -> Vec<u8> {
 }
 
 fn parse(name: &str, bytes: &[u8]) -> Result<NcclHost, railtwin_formats::FormatError> {
-    NcclHost::parse(&Source { name, bytes })
+    NcclHost::parse(&SourceFile { name, bytes })
 }
 
 const REAL: [&str; 7] = [
@@ -54,11 +54,13 @@ fn a_file_without_classes_says_so_and_a_graph_is_refused() {
     let host = parse("g5.48xl-topo.xml", &real("g5.48xl-topo.xml")).expect("real");
     assert_eq!((host.devices.len(), host.gpus.len(), host.name.as_str()), (9, 0, "g5"));
     assert_eq!(host.findings.iter().filter(|one| one.kind == "unknown-device").count(), 9);
-    assert!(host.host_model().is_err());
+    let made = host.host_model().expect("kinds are assumed");
+    assert_eq!((made.model.gpus, made.model.nics), (8, 1));
+    assert_eq!(made.assumed[0].0, "gpus");
     let error = parse("ncv4-graph.xml", &real("ncv4-graph.xml")).expect_err("a graph").to_string();
     assert!(error.contains("is an NCCL graph, not a topology"), "{error}");
-    assert!(!NcclHost::is_one(&Source { name: "g", bytes: &real("ncv4-graph.xml") }));
-    assert!(REAL.iter().all(|name| NcclHost::is_one(&Source { name, bytes: &real(name) })));
+    assert!(!NcclHost::is_one(&SourceFile { name: "g", bytes: &real("ncv4-graph.xml") }));
+    assert!(REAL.iter().all(|name| NcclHost::is_one(&SourceFile { name, bytes: &real(name) })));
 }
 
 #[test]

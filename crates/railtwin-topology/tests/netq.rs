@@ -1,7 +1,7 @@
 //! NetQ's topology graph.
 use proptest::prelude::*;
 use railtwin_topology::form::{form_of, named};
-use railtwin_topology::{Source, Topology};
+use railtwin_topology::{SourceFile, Topology};
 
 use crate::tree_support::{Built, fabrics, findings, fixture, read, read_back, read_fixture, write};
 
@@ -28,7 +28,7 @@ fn the_graph_has_its_tiers_and_cables() {
 #[test]
 fn compute_nodes_have_their_domain() {
     let files = ["netq_topology_graph.json", "netq_compute_nodes.json"].map(|name| (name, fixture(name)));
-    let sources = [0, 1].map(|row: usize| Source { name: files[row].0, bytes: &files[row].1 });
+    let sources = [0, 1].map(|row: usize| SourceFile { name: files[row].0, bytes: &files[row].1 });
     assert_eq!(form_of(&sources).unwrap().name, "netq");
     let topology = (named("netq").unwrap().read.unwrap())(&sources).unwrap();
     assert_eq!(findings(&topology), [("host-without-switch", "node1"), ("host-without-switch", "node2")]);

@@ -1,6 +1,6 @@
 //! Slurm's `topology.conf`.
-use railtwin_topology::form::form_of;
-use railtwin_topology::{Source, WriteOptions};
+use railtwin_topology::form_of;
+use railtwin_topology::{SourceFile, WriteOptions};
 
 use crate::tree_support::{edges, findings, fixture, read, read_fixture, seen, write, write_with};
 
@@ -37,7 +37,7 @@ fn the_tree_of_topograph_is_read_and_written_as_it_is() {
 
 #[test]
 fn keys_of_any_case_quotes_comments_and_long_lines_are_read() {
-    let source = Source { name: "t", bytes: TREE.as_bytes() };
+    let source = SourceFile { name: "t", bytes: TREE.as_bytes() };
     assert_eq!(form_of(&[source]).unwrap().name, "slurm");
     let topology = read("slurm", TREE).unwrap();
     assert_eq!((topology.counts().hosts, topology.counts().cables), (18, 21));

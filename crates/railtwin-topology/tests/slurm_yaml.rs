@@ -1,6 +1,6 @@
 //! Slurm's `topology.yaml`.
-use railtwin_topology::Source;
-use railtwin_topology::form::form_of;
+use railtwin_topology::SourceFile;
+use railtwin_topology::form_of;
 
 use crate::tree_support::{edges, findings, read, read_back, read_fixture, write};
 
@@ -34,7 +34,7 @@ const THREE: &str = "\
 
 #[test]
 fn trees_and_blocks_of_a_file_are_one_topology() {
-    assert_eq!(form_of(&[Source { name: "t", bytes: THREE.as_bytes() }]).unwrap().name, "slurm-yaml");
+    assert_eq!(form_of(&[SourceFile { name: "t", bytes: THREE.as_bytes() }]).unwrap().name, "slurm-yaml");
     let topology = read("slurm-yaml", THREE).unwrap();
     assert_eq!((topology.counts().hosts, topology.counts().cables), (8, 6));
     let loose: Vec<(&str, &str)> = (5..9)

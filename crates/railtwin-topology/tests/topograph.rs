@@ -1,8 +1,8 @@
 //! Models of topograph.
 use std::collections::BTreeMap;
 
-use railtwin_topology::Source;
-use railtwin_topology::form::form_of;
+use railtwin_topology::SourceFile;
+use railtwin_topology::form_of;
 
 use crate::tree_support::{edges, findings, fixture, read, read_back, read_fixture, write};
 
@@ -20,7 +20,7 @@ const MODELS: [(&str, [u32; 6]); 6] = [
 fn models_have_the_counts_that_they_state() {
     for (name, [hosts, leaves, spines, cores, cables, domains]) in MODELS {
         let bytes = fixture(name);
-        assert_eq!(form_of(&[Source { name, bytes: &bytes }]).unwrap().name, "topograph");
+        assert_eq!(form_of(&[SourceFile { name, bytes: &bytes }]).unwrap().name, "topograph");
         let topology = read_fixture("topograph", name);
         let counts = topology.counts();
         let of = |tier: &str| counts.switches.get(tier).copied().unwrap_or(0);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use proptest::prelude::*;
 use railtwin_topology::form::named;
-use railtwin_topology::{FORMS, Source};
+use railtwin_topology::{FORMS, SourceFile};
 
 use crate::tree_support::{fixture, read_fixture, write};
 
@@ -30,7 +30,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Reads bytes as a form, and writes what is read as every form.
 fn survives(form: &str, bytes: &[u8]) {
-    let source = Source { name: "damaged", bytes };
+    let source = SourceFile { name: "damaged", bytes };
     for known in FORMS {
         let _ = (known.is_one)(&source);
     }

@@ -7,7 +7,7 @@ use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft, Tier2};
 use railtwin_formats::FormatError;
 use railtwin_topology::form::named;
-use railtwin_topology::{Source, Topology, WriteOptions, Written};
+use railtwin_topology::{SourceFile, Topology, WriteOptions, Written};
 use railtwin_units::Rate;
 
 /// Folder of fixtures.
@@ -20,14 +20,14 @@ pub fn fixture(name: &str) -> Vec<u8> {
 
 /// Reads a text as one form.
 pub fn read(form: &str, text: &str) -> Result<Topology, FormatError> {
-    let sources = [Source { name: "file", bytes: text.as_bytes() }];
+    let sources = [SourceFile { name: "file", bytes: text.as_bytes() }];
     (named(form).unwrap().read.unwrap())(&sources)
 }
 
 /// Reads a fixture as one form.
 pub fn read_fixture(form: &str, name: &str) -> Topology {
     let bytes = fixture(name);
-    (named(form).unwrap().read.unwrap())(&[Source { name, bytes: &bytes }]).unwrap()
+    (named(form).unwrap().read.unwrap())(&[SourceFile { name, bytes: &bytes }]).unwrap()
 }
 
 /// Writes one form.
@@ -42,8 +42,8 @@ pub fn write_with(form: &str, topology: &Topology, options: &WriteOptions) -> Ve
 
 /// Reads what was written.
 pub fn read_back(form: &str, files: &[Written]) -> Topology {
-    let sources: Vec<Source<'_>> =
-        files.iter().map(|file| Source { name: &file.path, bytes: file.text.as_bytes() }).collect();
+    let sources: Vec<SourceFile<'_>> =
+        files.iter().map(|file| SourceFile { name: &file.path, bytes: file.text.as_bytes() }).collect();
     (named(form).unwrap().read.unwrap())(&sources).unwrap()
 }
 

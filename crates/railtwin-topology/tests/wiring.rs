@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use railtwin_fabric::cable_list::{DeviceRole, nic_and_port};
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft};
 use railtwin_fabric::{Fabric, Frontend, HostSpec, Network, Outside, Storage};
-use railtwin_topology::{Counts, Form, Source, Topology, WriteOptions, Written, form};
+use railtwin_topology::{Counts, Form, SourceFile, Topology, WriteOptions, Written, form};
 use railtwin_units::{Rate, SimTime};
 
 /// A fabric that says its name alone where a property fails.
@@ -74,8 +74,9 @@ pub fn form_named(name: &str) -> &'static Form {
 
 /// Reads sources by the form of a name; it must be the form that they look like.
 pub fn read(name: &str, sources: &[(&str, &[u8])]) -> Topology {
-    let sources: Vec<Source<'_>> = sources.iter().map(|&(name, bytes)| Source { name, bytes }).collect();
-    assert_eq!(form::form_of(&sources).map(|form| form.name), Some(name));
+    let sources: Vec<SourceFile<'_>> =
+        sources.iter().map(|&(name, bytes)| SourceFile { name, bytes }).collect();
+    assert_eq!(railtwin_topology::form_of(&sources).map(|form| form.name), Some(name));
     (form_named(name).read.expect("is read"))(&sources).expect(name)
 }
 
@@ -165,10 +166,10 @@ pub fn survives(name: &str, sources: &[(&str, &[u8])], damage: &[Damage]) {
         let bytes = damaged(sources[at].1, damage);
         let all = sources.iter().enumerate().map(|(row, &(name, own))| {
             let bytes = if row == at { bytes.as_slice() } else { own };
-            Source { name, bytes }
+            SourceFile { name, bytes }
         });
-        let all: Vec<Source<'_>> = all.collect();
-        let _ = form::form_of(&all);
+        let all: Vec<SourceFile<'_>> = all.collect();
+        let _ = railtwin_topology::form_of(&all);
         if let Ok(topology) = reader(&all) {
             assert_eq!(topology.about.len(), topology.list.devices().len());
             let _ = topology.counts();

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::cable_list::DeviceRole;
 
-use super::model::{Blueprint, Homing, Link, Spread, SwitchClass, Wire, WireEnd, ZoneUse};
+use super::model::{Blueprint, Homing, Link, PortSpread, SwitchClass, Wire, WireEnd, ZoneUse};
 use crate::error::{CablingError, Refused};
 
 /// Most cables of a design.
@@ -166,8 +166,8 @@ impl Hand<'_> {
                 for index in 0..of.count {
                     for slot in 0..from_zone.slots() {
                         let to = match spread {
-                            Spread::Alternate => slot % peers,
-                            Spread::Block => block_of(slot, from_zone.slots(), peers),
+                            PortSpread::Alternate => slot % peers,
+                            PortSpread::Block => block_of(slot, from_zone.slots(), peers),
                         };
                         let from = WireEnd::Switch { class, index, zone, slot };
                         let to = self.slot((peer, to), peer_zone, from)?;

@@ -20,7 +20,7 @@ use railtwin_fabric::cable_list::CableList;
 
 use crate::error::{CablingError, Refused};
 
-pub use model::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
+pub use model::{Blueprint, Homing, Link, PortSpread, PortZone, ServerClass, SwitchClass, ZoneUse};
 pub(crate) use model::{Wire, WireEnd};
 pub use plan::{MeshLinks, PlanRules};
 

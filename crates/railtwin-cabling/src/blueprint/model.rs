@@ -23,7 +23,7 @@ railtwin_units::choice! {
 railtwin_units::choice! {
     /// How ports of a zone go to the switches of another class.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Spread {
+    pub enum PortSpread {
         /// In turn.
         Alternate = "alternate",
         /// In runs.
@@ -103,7 +103,7 @@ pub enum ZoneUse {
         /// Row of the zone in it.
         zone: u32,
         /// How ports go to its switches.
-        spread: Spread,
+        spread: PortSpread,
     },
 }
 

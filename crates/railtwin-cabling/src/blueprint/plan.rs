@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_fabric::cable_list::{DeviceRole, natural};
 use railtwin_units::Rate;
 
-use super::model::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
+use super::model::{Blueprint, Homing, Link, PortSpread, PortZone, ServerClass, SwitchClass, ZoneUse};
 use super::plan_file::{PlanConnection, PlanFile, PlanServers, PlanSwitches, PlanZone};
 use crate::error::{CablingError, Refused};
 use crate::text::port_list;
@@ -147,8 +147,8 @@ impl Translation<'_> {
         };
         let is_leaf = class.hedgehog_role != "spine";
         let use_ = match (zone.zone_type.as_str(), &zone.peer_zone) {
-            ("uplink", Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: Spread::Block },
-            (_, Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: Spread::Alternate },
+            ("uplink", Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: PortSpread::Block },
+            (_, Some(_)) => ZoneUse::Peer { class: u32::MAX, zone: 0, spread: PortSpread::Alternate },
             ("uplink", None)
                 if is_leaf && class.uplink_ports_per_switch != Some(0) && self.has_spines(class) =>
             {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use railtwin_fabric::cable_list::DeviceRole;
 
-use super::model::{Blueprint, Homing, Link, PortZone, ServerClass, Spread, SwitchClass, ZoneUse};
+use super::model::{Blueprint, Homing, Link, PortSpread, PortZone, ServerClass, SwitchClass, ZoneUse};
 use crate::error::{CablingError, Refused};
 use crate::fields::{Entry, Fields, Item};
 use crate::text;
@@ -126,9 +126,9 @@ fn switch_class(
         let to = peer.needed("to")?;
         let (field, line) = (format!("{}.to", peer.path), peer.line);
         let spread = match peer.text("spread")? {
-            None => Spread::Alternate,
-            Some(word) => Spread::named(&word).ok_or_else(|| {
-                let refused = Refused::new(format!("`{word}` is none"), one_of(&Spread::NAMES));
+            None => PortSpread::Alternate,
+            Some(word) => PortSpread::named(&word).ok_or_else(|| {
+                let refused = Refused::new(format!("`{word}` is none"), one_of(&PortSpread::NAMES));
                 peer.error("spread", peer.line, refused)
             })?,
         };

@@ -6,6 +6,7 @@ use railtwin_reliability::failure_rates::{Cause, Crash, FailureRates, MONTH_H};
 use railtwin_store::Figure;
 
 use super::crux::{self, Cases};
+use super::design::rounded;
 use super::pick::{Label, Point};
 use super::sweep::Set;
 use super::{
@@ -124,11 +125,6 @@ fn crash_mix() -> Vec<Figure> {
         figures.push(Figure::new(&format!("share_{name}_drawn"), of_cause, ""));
     }
     figures
-}
-
-/// Twelve digits: rates per GPU and hour times their inverse leave the last one or two to chance.
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * 1e12).round() / 1e12
 }
 
 fn share(crashes: &[Crash], is: impl Fn(&Crash) -> bool) -> f64 {

@@ -12,8 +12,12 @@ use railtwin_planning::facts::power::{BUILDING_GPUS, BUILDING_W, gpus_carried, p
 use railtwin_planning::facts::{paths, pod_cost};
 use railtwin_store::Figure;
 
-use super::calculate::rounded;
 use super::sweep::Set;
+
+/// Twelve digits: rates per GPU and hour times their inverse leave the last one or two to chance.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e12).round() / 1e12
+}
 
 /// HPN, table 1: products of the fan-outs that decide a path.
 pub(super) fn search_spaces() -> Vec<Figure> {

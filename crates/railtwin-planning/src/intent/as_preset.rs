@@ -4,9 +4,9 @@ use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
 use railtwin_fabric::delays::{CableDelays, Delays};
 use railtwin_fabric::preset::{Hpn, Preset, RailOptimised, SingleTor};
 
-use super::Candidate;
+use super::FabricCandidate;
 
-impl Candidate {
+impl FabricCandidate {
     /// The preset that spells the same fabric: same counts, rates and delays; none where no preset does. Its text is
     /// the section `[fabric]` of a scenario.
     pub fn preset(&self) -> Option<Preset> {

@@ -50,7 +50,7 @@ impl Combination {
 
 /// A fabric that meets an intent.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Candidate {
+pub struct FabricCandidate {
     /// The combination that it is of.
     pub combination: Combination,
     /// The fabric spelled out; [`ClosSpec::build`] makes its graph.
@@ -72,7 +72,7 @@ pub struct Candidate {
     pub notes: Vec<String>,
 }
 
-impl Candidate {
+impl FabricCandidate {
     pub(crate) fn of(
         intent: &Intent,
         combination: Combination,

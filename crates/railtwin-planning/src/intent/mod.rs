@@ -21,7 +21,7 @@ use railtwin_units::Rate;
 use serde::Serialize;
 
 pub(crate) use candidate::grouped;
-pub use candidate::{Candidate, Combination};
+pub use candidate::{Combination, FabricCandidate};
 pub use counts::{Counts, TierCounts};
 pub(crate) use shape::Shape;
 
@@ -128,14 +128,14 @@ pub struct Plan {
     /// Which NICs share a leaf.
     pub style: Style,
     /// A fabric of each combination that has one, in the order of the intent's lists.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<FabricCandidate>,
     /// The other combinations.
     pub refused: Vec<Refusal>,
 }
 
 impl Plan {
     /// The cheapest candidate; none where there is none or nothing has a price.
-    pub fn cheapest(&self) -> Option<&Candidate> {
+    pub fn cheapest(&self) -> Option<&FabricCandidate> {
         let priced = self.candidates.iter().filter(|candidate| candidate.price().usd > 0.0);
         priced.min_by(|a, b| a.price().usd.total_cmp(&b.price().usd))
     }
@@ -204,10 +204,10 @@ impl Intent {
     ///
     /// # Errors
     /// Why there is none, in words.
-    pub fn candidate(&self, combination: &Combination, catalog: &Catalog) -> Result<Candidate, String> {
+    pub fn candidate(&self, combination: &Combination, catalog: &Catalog) -> Result<FabricCandidate, String> {
         let switch = SwitchModel::find(&combination.switch, catalog)?;
         let spec = size::smallest(self, combination, &switch)?;
-        Ok(Candidate::of(self, combination.clone(), &switch, spec, catalog))
+        Ok(FabricCandidate::of(self, combination.clone(), &switch, spec, catalog))
     }
 
     /// All combinations of the lists, without those that mean the same twice: a plane has a leaf of its own, so

@@ -3,9 +3,9 @@ use railtwin_catalog::{Catalog, PartKind};
 use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
 use railtwin_units::Rate;
 
-use super::{Candidate, Combination, Intent, Style, SwitchModel};
+use super::{Combination, FabricCandidate, Intent, Style, SwitchModel};
 
-impl Candidate {
+impl FabricCandidate {
     /// The candidate of a design. Its switches are the cheapest of the catalog that hold the ports of every tier, one
     /// part for all; of a chip that the design says, those of its capacity.
     pub fn of_design(spec: ClosSpec, catalog: &Catalog) -> Self {

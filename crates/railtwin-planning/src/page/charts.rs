@@ -2,9 +2,9 @@
 use std::fmt::Write as _;
 
 use super::escaped;
-use crate::intent::Candidate;
+use crate::intent::FabricCandidate;
+use crate::numbers::{money, percent};
 use crate::search::{ParetoPoint, SearchResult};
-use crate::text::{money, percent};
 
 const WIDTH: f64 = 1_070.0;
 /// Where bars begin and end.
@@ -28,7 +28,7 @@ fn group(role: &str) -> usize {
 }
 
 /// A bar for each candidate, its groups side by side, the assumed part of each hatched.
-pub(super) fn write_prices(html: &mut String, candidates: &[Candidate], labels: &[String]) {
+pub(super) fn write_prices(html: &mut String, candidates: &[FabricCandidate], labels: &[String]) {
     let most = candidates.iter().map(|one| one.price().usd).fold(0.0, f64::max);
     if most <= 0.0 {
         return;
@@ -66,7 +66,12 @@ pub(super) fn write_prices(html: &mut String, candidates: &[Candidate], labels: 
     html.push_str("</svg>");
 }
 
-fn write_bar(html: &mut String, candidate: &Candidate, (row, label): (usize, &str), x: &dyn Fn(f64) -> f64) {
+fn write_bar(
+    html: &mut String,
+    candidate: &FabricCandidate,
+    (row, label): (usize, &str),
+    x: &dyn Fn(f64) -> f64,
+) {
     let top = ROW * row as f64 + (ROW - BAR) / 2.0;
     let _ =
         write!(html, "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>", top + 13.0, row + 1, label);
@@ -102,7 +107,7 @@ const FOOT: f64 = 44.0;
 const HEAD: f64 = 18.0;
 
 /// Price against bisection: each candidate as its number, and the curve of the search.
-pub(super) fn write_curve(html: &mut String, candidates: &[Candidate], found: Option<&SearchResult>) {
+pub(super) fn write_curve(html: &mut String, candidates: &[FabricCandidate], found: Option<&SearchResult>) {
     let points: Vec<ParetoPoint> =
         candidates.iter().map(ParetoPoint::of).filter(|point| point.usd > 0.0).collect();
     let (curve, surviving): (&[ParetoPoint], &[ParetoPoint]) =

@@ -5,10 +5,10 @@ mod tables;
 
 use std::fmt::Write as _;
 
-use crate::intent::{Candidate, Plan};
+use crate::intent::{FabricCandidate, Plan};
+use crate::numbers::{money, number, percent, watts};
 use crate::report::Section;
 use crate::search::{SearchResult, survives_leaf};
-use crate::text::{money, number, percent, watts};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -68,7 +68,7 @@ fn switch_of_all(plan: &Plan) -> Option<&str> {
 /// Names of the candidates, without the switch where it is that of all.
 fn labels(plan: &Plan) -> Vec<String> {
     let is_short = switch_of_all(plan).is_some();
-    let label = |one: &Candidate| {
+    let label = |one: &FabricCandidate| {
         escaped(&if is_short { one.combination.short_label() } else { one.combination.label() })
     };
     plan.candidates.iter().map(label).collect()
@@ -82,7 +82,7 @@ fn answer(plan: &Plan) -> String {
             None => "No combination was asked for.".to_owned(),
         };
     };
-    let named = |one: &Candidate| {
+    let named = |one: &FabricCandidate| {
         format!(
             "{} for {} ({} a GPU)",
             one.combination.label(),
@@ -103,7 +103,7 @@ fn answer(plan: &Plan) -> String {
     text
 }
 
-fn cheapest_survivor(plan: &Plan) -> Option<&Candidate> {
+fn cheapest_survivor(plan: &Plan) -> Option<&FabricCandidate> {
     let survivors = plan.candidates.iter().filter(|one| survives_leaf(one) && one.price().usd > 0.0);
     survivors.min_by(|a, b| a.price().usd.total_cmp(&b.price().usd))
 }

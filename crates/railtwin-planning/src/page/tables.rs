@@ -2,10 +2,10 @@
 use std::fmt::Write as _;
 
 use super::escaped;
-use crate::intent::{Candidate, Plan};
+use crate::intent::{FabricCandidate, Plan};
 use crate::loss::{Loss, LostPart};
+use crate::numbers::{money, number, percent, rate};
 use crate::search::{SearchResult, survives_leaf};
-use crate::text::{money, number, percent, rate};
 
 /// A row for each candidate.
 pub(super) fn write_candidates(html: &mut String, plan: &Plan, labels: &[String]) {
@@ -71,7 +71,7 @@ const PARTS: [(LostPart, &str); 7] = [
 ];
 
 /// What one lost part takes: a cell for each class.
-pub(super) fn write_losses(html: &mut String, candidates: &[Candidate], labels: &[String]) {
+pub(super) fn write_losses(html: &mut String, candidates: &[FabricCandidate], labels: &[String]) {
     if candidates.is_empty() {
         return;
     }

@@ -1,9 +1,9 @@
 //! Two designs row by row.
 use serde::Serialize;
 
-use crate::intent::Candidate;
+use crate::intent::FabricCandidate;
 use crate::loss::LostPart;
-use crate::text::{money, number, percent, rate, watts};
+use crate::numbers::{money, number, percent, rate, watts};
 
 /// A figure of two designs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -30,7 +30,7 @@ pub struct Comparison {
 }
 
 /// A figure: its name, how it is taken and how it is written.
-type Figure = (&'static str, fn(&Candidate) -> f64, fn(f64) -> String);
+type Figure = (&'static str, fn(&FabricCandidate) -> f64, fn(f64) -> String);
 
 const FIGURES: [Figure; 19] = [
     ("GPUs", |c| c.counts.gpus as f64, number),
@@ -48,8 +48,8 @@ const FIGURES: [Figure; 19] = [
     ("bisection of full", |c| c.counts.bisection_share(), percent),
     ("price", |c| c.price().usd, money),
     ("assumed of the price", |c| c.price().assumed_share(), percent),
-    ("price of a GPU", Candidate::usd_per_gpu, money),
-    ("power of a GPU", Candidate::watts_per_gpu, watts),
+    ("price of a GPU", FabricCandidate::usd_per_gpu, money),
+    ("power of a GPU", FabricCandidate::watts_per_gpu, watts),
     (
         "GPUs cut by a lost leaf",
         |c| c.loss.of_part(LostPart::Leaf).map_or(0.0, |l| l.gpus_cut as f64),
@@ -59,7 +59,7 @@ const FIGURES: [Figure; 19] = [
 ];
 
 /// Compares two designs row by row.
-pub fn compare(a: &Candidate, b: &Candidate) -> Comparison {
+pub fn compare(a: &FabricCandidate, b: &FabricCandidate) -> Comparison {
     let row = |(figure, of, write): Figure| {
         let (of_a, of_b) = (of(a), of(b));
         let ratio = (of_a != 0.0).then(|| of_b / of_a);

@@ -2,7 +2,7 @@
 use railtwin_catalog::Catalog;
 use serde::Serialize;
 
-use crate::intent::{Candidate, Combination, Intent, Shape};
+use crate::intent::{Combination, FabricCandidate, Intent, Shape};
 
 /// Cables of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -30,11 +30,11 @@ impl CableMoves {
 
 /// A step from one fabric to one of twice the GPUs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Growth {
+pub struct FabricGrowth {
     /// The fabric now.
-    pub from: Candidate,
+    pub from: FabricCandidate,
     /// The fabric of twice the GPUs.
-    pub to: Candidate,
+    pub to: FabricCandidate,
     /// Cables from host to leaf.
     pub access: CableMoves,
     /// Cables from leaf to spine.
@@ -43,7 +43,7 @@ pub struct Growth {
     pub spine_core: CableMoves,
 }
 
-impl Growth {
+impl FabricGrowth {
     /// Doubles the GPUs of an intent with one of its combinations; where its tiers end, one tier more. Hosts keep their
     /// order, and segments theirs.
     ///
@@ -95,7 +95,7 @@ impl Growth {
     }
 
     /// Compares two fabrics of the same host, style and leaves of a NIC.
-    pub fn between(from: Candidate, to: Candidate) -> Self {
+    pub fn between(from: FabricCandidate, to: FabricCandidate) -> Self {
         let (before, after) = (Shape::of(&from.spec), Shape::of(&to.spec));
         let (old, new) = (&from.counts, &to.counts);
         let access = CableMoves::of(old.cables_access, new.cables_access, access_kept(&before, &after));

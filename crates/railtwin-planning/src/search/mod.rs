@@ -8,9 +8,9 @@ use serde::Serialize;
 
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use core_curve::{CorePoint, core_curve};
-pub use growth::{CableMoves, Growth};
+pub use growth::{CableMoves, FabricGrowth};
 
-use crate::intent::{Candidate, Intent};
+use crate::intent::{FabricCandidate, Intent};
 use crate::loss::LostPart;
 
 /// Oversubscriptions of the curve beside those of the intent.
@@ -29,7 +29,7 @@ pub struct SearchResult {
     /// Those that survive a lost leaf too: no pair of GPUs is cut, each GPU keeps half its bandwidth.
     pub surviving: usize,
     /// The cheapest of the surviving; of equal prices the one with most bisection.
-    pub best: Option<Candidate>,
+    pub best: Option<FabricCandidate>,
     /// Fabrics that no other one beats in both price and bisection, by price: of all feasible ones, and of more
     /// oversubscriptions than the intent has.
     pub pareto: Vec<ParetoPoint>,
@@ -53,7 +53,7 @@ pub struct ParetoPoint {
 }
 
 /// Whether no pair of GPUs is cut and each GPU keeps half its bandwidth after any one leaf is lost.
-pub fn survives_leaf(candidate: &Candidate) -> bool {
+pub fn survives_leaf(candidate: &FabricCandidate) -> bool {
     let leaf = candidate.loss.of_part(LostPart::Leaf);
     leaf.is_some_and(|leaf| leaf.pairs_cut == 0 && leaf.worst() >= KEPT_AFTER_A_LEAF - 1e-9)
 }
@@ -73,9 +73,9 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
     let ratios = Intent { oversubscription: RATIOS.to_vec(), ..wide };
     let mut all = priced(&ratios, catalog);
     all.extend(candidates.iter().cloned());
-    let surviving: Vec<&Candidate> = candidates.iter().filter(|one| survives_leaf(one)).collect();
+    let surviving: Vec<&FabricCandidate> = candidates.iter().filter(|one| survives_leaf(one)).collect();
     let best = surviving.iter().min_by(|a, b| {
-        let bisection = |one: &Candidate| one.counts.bisection;
+        let bisection = |one: &FabricCandidate| one.counts.bisection;
         a.price().usd.total_cmp(&b.price().usd).then(bisection(b).cmp(&bisection(a)))
     });
     SearchResult {
@@ -84,19 +84,19 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         surviving: surviving.len(),
         best: best.map(|one| (*one).clone()),
         pareto: pareto(&all),
-        pareto_surviving: pareto(&all.into_iter().filter(survives_leaf).collect::<Vec<Candidate>>()),
+        pareto_surviving: pareto(&all.into_iter().filter(survives_leaf).collect::<Vec<FabricCandidate>>()),
     }
 }
 
 /// Candidates that the catalog prices whole.
-fn priced(intent: &Intent, catalog: &Catalog) -> Vec<Candidate> {
+fn priced(intent: &Intent, catalog: &Catalog) -> Vec<FabricCandidate> {
     intent.plan(catalog).candidates.into_iter().filter(|candidate| candidate.notes.is_empty()).collect()
 }
 
 /// The candidates of which none other is as cheap and wider, or cheaper and as wide, by price.
-pub fn pareto(candidates: &[Candidate]) -> Vec<ParetoPoint> {
-    let mut by_price: Vec<&Candidate> = candidates.iter().collect();
-    let share = |one: &Candidate| one.counts.bisection_share();
+pub fn pareto(candidates: &[FabricCandidate]) -> Vec<ParetoPoint> {
+    let mut by_price: Vec<&FabricCandidate> = candidates.iter().collect();
+    let share = |one: &FabricCandidate| one.counts.bisection_share();
     by_price.sort_by(|a, b| a.price().usd.total_cmp(&b.price().usd).then(share(b).total_cmp(&share(a))));
     let mut widest = f64::NEG_INFINITY;
     let mut points = Vec::new();
@@ -110,7 +110,7 @@ pub fn pareto(candidates: &[Candidate]) -> Vec<ParetoPoint> {
 }
 
 impl ParetoPoint {
-    pub(crate) fn of(candidate: &Candidate) -> Self {
+    pub(crate) fn of(candidate: &FabricCandidate) -> Self {
         let price = candidate.price();
         Self {
             label: candidate.combination.label(),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use railtwin_formats::FormatError;
 
-use crate::form::Source;
+use crate::form::SourceFile;
 
 /// Name of the format in errors.
 pub(super) const FORMAT: &str = "NCCL topology";
@@ -30,7 +30,7 @@ pub(super) struct Element {
 ///
 /// # Errors
 /// [`FormatError`] for what is not XML, a graph of NCCL, and XML of anything else.
-pub(super) fn elements(source: &Source<'_>) -> Result<Vec<Element>, FormatError> {
+pub(super) fn elements(source: &SourceFile<'_>) -> Result<Vec<Element>, FormatError> {
     let accepted =
         "give the topology of a host, as NCCL_TOPO_DUMP_FILE writes it: <system> with <cpu> and <pci>";
     let wrong = |problem: String| FormatError::new(FORMAT, source.name, problem, accepted);

@@ -5,12 +5,12 @@ use railtwin_units::Rate;
 
 use super::host::{NcclDeviceKind, NcclHost, NcclNic};
 use super::pcie::NcclPcieLink;
-use crate::topology::Finding;
+use crate::topology::TopologyFinding;
 
 impl NcclHost {
     /// Notes a finding.
     pub(super) fn find(&mut self, kind: &'static str, device: impl Into<String>, seen: impl Into<String>) {
-        self.findings.push(Finding { kind, device: device.into(), seen: seen.into() });
+        self.findings.push(TopologyFinding { kind, device: device.into(), seen: seen.into() });
     }
 
     /// Name of a NIC for people: of its first port, else its bus id.

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use super::pcie::NcclPcieLink;
-use crate::topology::Finding;
+use crate::topology::TopologyFinding;
 
 /// A NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -144,7 +144,7 @@ pub struct NcclHost {
     /// NICs in the order of the file.
     pub nics: Vec<NcclNic>,
     /// Where the file contradicts itself, or what of the host is suspect.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TopologyFinding>,
     /// Remarks on what was not read, or could not be written exactly.
     pub notes: Vec<String>,
 }

@@ -5,7 +5,7 @@ use railtwin_fabric::host::NicModel;
 use railtwin_fabric::{FabricError, HostModel};
 use railtwin_units::Rate;
 
-use super::host::{NcclGpu, NcclHost, NcclNic};
+use super::host::{NcclDeviceKind, NcclGpu, NcclHost, NcclNic};
 use super::pcie::NcclPcieLink;
 
 /// A host model, and what of it the file does not tell.
@@ -64,6 +64,12 @@ impl NcclHost {
     /// # Errors
     /// [`FabricError`] for a host without GPUs or without NICs.
     pub fn host_model(&self) -> Result<NcclHostModel, FabricError> {
+        if let Some((host, why)) = self.with_assumed_kinds() {
+            let mut made = host.host_model()?;
+            made.assumed.insert(0, ("gpus", why.clone()));
+            made.assumed.insert(1, ("nics", why));
+            return Ok(made);
+        }
         let mut made = Making { host: self, assumed: Vec::new() };
         let known = HostModel::named(&self.name);
         let base =
@@ -105,6 +111,37 @@ impl NcclHost {
         }
         model.check()?;
         Ok(NcclHostModel { model, assumed: made.assumed })
+    }
+}
+
+impl NcclHost {
+    /// The host with kinds of its PCI devices where the file tells none of any: a list of bus ids alone, which NCCL fills
+    /// in on the machine. GPUs come in powers of two, and NICs are fewer: the largest power of two below the number of
+    /// devices stands for GPUs, the first of the file, the others for NICs. None where something is told.
+    fn with_assumed_kinds(&self) -> Option<(Self, String)> {
+        let devices = self.devices.len() as u32;
+        let is_bare = self.devices.iter().all(|device| device.kind == NcclDeviceKind::Other);
+        if devices < 2 || !is_bare || !self.gpus.is_empty() || !self.nics.is_empty() {
+            return None;
+        }
+        let gpus = 1_u32 << (devices - 1).ilog2();
+        let mut host = self.clone();
+        for device in 0..devices {
+            let one = &mut host.devices[device as usize];
+            if device < gpus {
+                one.kind = NcclDeviceKind::Gpu;
+                let (attributes, nvlinks) = (Vec::new(), Vec::new());
+                host.gpus.push(NcclGpu { device, attributes, nvlinks, c2c: None });
+            } else {
+                one.kind = NcclDeviceKind::Nic;
+                let cpu = one.cpu;
+                host.nics.push(NcclNic { devices: vec![device], cpu, nets: Vec::new() });
+            }
+        }
+        let why = format!(
+            "no device has a class: of {devices} the largest power of two below, {gpus}, stand for GPUs, the others for NICs"
+        );
+        Some((host, why))
     }
 }
 

@@ -9,14 +9,14 @@ use super::host::{
     NcclCpu, NcclDevice, NcclDeviceKind, NcclGpu, NcclHost, NcclNet, NcclNic, NcclNvlink, attribute,
 };
 use super::pcie::NcclPcieLink;
-use crate::form::Source;
+use crate::form::SourceFile;
 
 /// Attributes that NCCL adds while it runs, which say nothing of the host.
 const OF_RUN: [&str; 1] = ["keep"];
 
 impl NcclHost {
     /// Whether a file looks like a topology of NCCL: `<system` before any other element.
-    pub fn is_one(source: &Source<'_>) -> bool {
+    pub fn is_one(source: &SourceFile<'_>) -> bool {
         let head = source.head();
         let mut rest = head.trim_start_matches('\u{feff}');
         while let Some(start) = rest.find('<') {
@@ -40,7 +40,7 @@ impl NcclHost {
     ///
     /// # Errors
     /// [`FormatError`] for what is no XML, a graph of NCCL (`is an NCCL graph, not a topology`), and other XML.
-    pub fn parse(source: &Source<'_>) -> Result<Self, FormatError> {
+    pub fn parse(source: &SourceFile<'_>) -> Result<Self, FormatError> {
         let elements = elements(source)?;
         let system = elements.first().ok_or_else(|| {
             FormatError::new(FORMAT, source.name, "has no element", "give a file of NCCL_TOPO_DUMP_FILE")

@@ -41,7 +41,7 @@ fn cables(spec: &Cables, source: Source<'_>, read: &Reader<'_>) -> Result<Fabric
     let path = &spec.file;
     let refuse = |message: String| source.error("fabric.file", message, None);
     let bytes = source.read(read, "fabric.file", path)?;
-    let read = [railtwin_topology::Source { name: path, bytes: &bytes }];
+    let read = [railtwin_topology::SourceFile { name: path, bytes: &bytes }];
     let list = railtwin_topology::read_as(None, &read).map_err(|error| refuse(error.to_string()))?.list;
     let found = Inference::of(&list).map_err(|error| refuse(format!("{path}: {error}")))?;
     let built = list.fabric(&found, &spec.design()).map_err(|error| {

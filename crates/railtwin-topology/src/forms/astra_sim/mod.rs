@@ -9,7 +9,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// The entry.
 pub(crate) const FORM: Form = Form {
@@ -32,7 +32,7 @@ const KEYS: [[&str; 2]; 4] = [
 const BITS_OF_GB: f64 = 8.0 * (1_u64 << 30) as f64;
 
 /// Whether a file has the keys of dimensions and of NPUs.
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let has = |key: &str| {
         head.lines().any(|line| {

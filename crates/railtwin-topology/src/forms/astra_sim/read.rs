@@ -5,7 +5,7 @@ use railtwin_units::{Rate, SimTime};
 use serde_yaml_ng::{Mapping, Value};
 
 use super::{BITS_OF_GB, KEYS};
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers::by_distance;
 use crate::topology::Topology;
 
@@ -70,7 +70,7 @@ impl Dimension {
 }
 
 /// Reads one file.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let source = sources.iter().find(|source| super::is_one(source)).or(sources.first());
     let Some(source) = source else {
         return Err(FormatError::new(FORMAT, "", "no file is given", "give one file"));
@@ -106,7 +106,7 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 }
 
 /// Dimensions of a file.
-fn dimensions(source: &Source<'_>, topology: &mut Topology) -> Result<Vec<Dimension>, FormatError> {
+fn dimensions(source: &SourceFile<'_>, topology: &mut Topology) -> Result<Vec<Dimension>, FormatError> {
     let wrong = |problem: String, accepted: &str| FormatError::new(FORMAT, source.name, problem, accepted);
     let accepted =
         "write topology, npus_count, bandwidth and latency, each a list with a value for each dimension";

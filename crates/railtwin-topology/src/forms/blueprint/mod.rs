@@ -2,7 +2,7 @@
 //! (`topology-map.yaml`), as `railtwin-cabling` reads both.
 mod read;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) const FORM: Form = Form {
     name: "blueprint",
@@ -13,12 +13,12 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// Whether a file is a design in TOML.
-pub(crate) fn is_design(source: &Source<'_>) -> bool {
+pub(crate) fn is_design(source: &SourceFile<'_>) -> bool {
     source.head().lines().any(|line| line.trim() == "[blueprint]")
 }
 
 /// Whether a file is a plan in YAML.
-fn is_plan(source: &Source<'_>) -> bool {
+fn is_plan(source: &SourceFile<'_>) -> bool {
     let text = String::from_utf8_lossy(source.bytes);
     let has = |key: &str| text.lines().any(|line| line.trim_end() == key);
     has("switch_classes:") && has("server_classes:")

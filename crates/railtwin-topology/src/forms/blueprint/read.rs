@@ -3,13 +3,13 @@ use railtwin_cabling::{Blueprint, CablingError, PlanRules};
 use railtwin_formats::FormatError;
 
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::topology::Topology;
 
 const FORMAT: &str = "blueprint";
 
 /// Reads one design or plan and hands out its ports.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let (source, more) =
         sources.split_first().ok_or_else(|| FormatError::new(FORMAT, "", "is no file", "name a design"))?;
     if let Some(second) = more.first() {

@@ -2,7 +2,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of this format in errors.
 const FORMAT: &str = "cable list";
@@ -16,6 +16,6 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     railtwin_formats::is_cable_list(source.bytes)
 }

@@ -4,7 +4,7 @@ use railtwin_formats::{FormatError, is_cable_list, read_cable_list};
 
 use super::FORMAT;
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 use crate::wiring;
@@ -13,9 +13,9 @@ use crate::wiring;
 ///
 /// # Errors
 /// As [`railtwin_formats::parse_cable_list`], but for ports that hold two cables, which are findings.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("cables");
-    let of_form: Vec<Source<'_>> =
+    let of_form: Vec<SourceFile<'_>> =
         sources.iter().copied().filter(|source| is_cable_list(source.bytes)).collect();
     let (first, rest) = of_form.split_first().ok_or_else(|| {
         let name = sources.first().map_or("", |source| source.name);
@@ -34,7 +34,7 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 }
 
 /// The list of one file; its contradictions are findings.
-fn one(topology: &mut Topology, source: &Source<'_>) -> Result<CableList, FormatError> {
+fn one(topology: &mut Topology, source: &SourceFile<'_>) -> Result<CableList, FormatError> {
     let (list, taken) = read_cable_list(source.name, source.bytes)?;
     for (device, error) in taken {
         topology.find("port-with-two-cables", device, error.without_source());

@@ -2,12 +2,12 @@
 use railtwin_formats::FormatError;
 
 use super::{NAME, parse};
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::forms::graph::{Graph, meaning};
 use crate::topology::Topology;
 
 /// Whether the first words are those of a graph.
-pub(super) fn is_one(source: &Source<'_>) -> bool {
+pub(super) fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     // Comments before the graph.
@@ -47,7 +47,7 @@ pub(super) fn is_one(source: &Source<'_>) -> bool {
 /// # Errors
 /// [`FormatError`] for text that is not DOT, with its line, for subgraphs that nest more than 64 deep and for edges between
 /// subgraphs that mean far more edges than the file has bytes.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut graph = Graph::default();
     for source in sources {
         // Labels may hold other encodings.

@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of the form.
 const NAME: &str = "graphml";
@@ -15,7 +15,7 @@ const NAME: &str = "graphml";
 pub(crate) const FORM: Form = Form {
     name: NAME,
     title: "graph in GraphML, of networkx, yEd or the Topology Zoo",
-    is_one: |source: &Source<'_>| source.head().contains("<graphml"),
+    is_one: |source: &SourceFile<'_>| source.head().contains("<graphml"),
     read: Some(read::read),
     write: Some(write::write),
 };

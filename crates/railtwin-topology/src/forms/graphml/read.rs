@@ -5,7 +5,7 @@ use railtwin_formats::FormatError;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::NAME;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::forms::graph::attributes::{is_known, plain_key};
 use crate::forms::graph::{Graph, GraphEdge, Marks, meaning};
 use crate::topology::Topology;
@@ -26,7 +26,7 @@ const ACCEPTED: &str = "<graphml> with <graph>, <node id> and <edge source targe
 /// # Errors
 /// [`FormatError`] for text that is no XML, that is no GraphML, for a node without `id`, an edge without ends, and for
 /// hyperedges, which are no cables.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut graph = Graph { is_closed: true, ..Graph::default() };
     for source in sources {
         read_file(source, &mut graph)?;
@@ -48,7 +48,7 @@ struct Key {
 /// Keys that are known, by id.
 type Keys<'a> = BTreeMap<&'a str, Key>;
 
-fn read_file(source: &Source<'_>, graph: &mut Graph) -> Result<(), FormatError> {
+fn read_file(source: &SourceFile<'_>, graph: &mut Graph) -> Result<(), FormatError> {
     let text = String::from_utf8_lossy(source.bytes);
     // Some writers name the DTD.
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
@@ -88,7 +88,7 @@ fn keys<'a>(root: Node<'a, '_>) -> Keys<'a> {
 
 /// A file being read.
 struct File<'a> {
-    source: &'a Source<'a>,
+    source: &'a SourceFile<'a>,
     /// Where its lines end.
     ends: &'a [usize],
     keys: &'a Keys<'a>,

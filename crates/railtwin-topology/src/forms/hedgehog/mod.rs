@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of this format in errors.
 const FORMAT: &str = "Hedgehog wiring";
@@ -20,7 +20,7 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let is_word = |word: &str| head.contains(word);
     is_word("githedgehog.com/")

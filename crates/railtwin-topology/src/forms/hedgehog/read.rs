@@ -8,7 +8,7 @@ use serde_yaml_ng::Value;
 
 use super::FORMAT;
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 use crate::wiring::{self, End};
@@ -20,7 +20,7 @@ const MOST_LISTS: u32 = 4;
 ///
 /// # Errors
 /// A file that is not YAML, with its line, and files without a switch, server or connection.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut reading = Reading { topology: Topology::new("hedgehog"), ..Reading::default() };
     let mut connections = Vec::new();
     for source in sources {

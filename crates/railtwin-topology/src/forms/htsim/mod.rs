@@ -6,7 +6,7 @@ mod read;
 mod shape;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// The entry.
 pub(crate) const FORM: Form = Form {
@@ -18,7 +18,7 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// Whether a file begins with a key of the form.
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let keys: Vec<String> = lines

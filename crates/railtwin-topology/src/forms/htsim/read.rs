@@ -4,11 +4,11 @@ use railtwin_formats::{FormatError, HtsimTopology};
 use railtwin_units::Rate;
 
 use crate::about::About;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::topology::Topology;
 
 /// Reads one file.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let source = sources.iter().find(|source| super::is_one(source)).or(sources.first());
     let Some(source) = source else {
         return Err(FormatError::new("htsim topology", "", "no file is given", "give one file"));

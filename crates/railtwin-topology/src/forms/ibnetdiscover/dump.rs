@@ -6,7 +6,7 @@ use railtwin_units::Rate;
 
 use super::NAME;
 use super::lines::{Header, Line, LinkLine, Listed, NodeKind, Report, ReportedEnd, line};
-use crate::form::Source;
+use crate::form::SourceFile;
 
 /// What is accepted.
 const ACCEPTED: &str = "the text that ibnetdiscover prints, with or without -f, -g, -p or -l";
@@ -69,7 +69,7 @@ struct At {
 }
 
 /// Reads files of one subnet, or of several: nodes are joined by id.
-pub(super) fn dump(sources: &[Source<'_>]) -> Result<Dump, FormatError> {
+pub(super) fn dump(sources: &[SourceFile<'_>]) -> Result<Dump, FormatError> {
     let mut found = Dump::default();
     let mut reports = Vec::new();
     // Descriptions may hold any bytes.

@@ -17,7 +17,7 @@ mod read;
 mod speed;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of the form.
 const NAME: &str = "ibnetdiscover";
@@ -32,7 +32,7 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// Whether one of the first lines is of a dump.
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     head.contains("# Topology file: generated on")
         || head.lines().any(|line| {

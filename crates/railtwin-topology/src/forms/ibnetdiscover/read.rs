@@ -9,7 +9,7 @@ use super::checks;
 use super::devices::{self, NodePlace};
 use super::dump::{self, Claim, Dump, StrangeLine};
 use super::lines::NodeKind;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 
@@ -34,7 +34,7 @@ use crate::topology::Topology;
 ///
 /// # Errors
 /// [`FormatError`] for files without any block, and for a difference of two dumps.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let dump = dump::dump(sources)?;
     let mut topology = Topology::new(NAME);
     strange_lines(&dump, &mut topology);

@@ -2,7 +2,7 @@
 use railtwin_units::Rate;
 
 /// Generations with the nominal rate of a lane, Mb/s: what the field names a link by, such as 56 Gb/s for 4x FDR.
-/// Source: IBTA roadmap; `FDR10` is Mellanox's.
+/// SourceFile: IBTA roadmap; `FDR10` is Mellanox's.
 const LANES: [(&str, u64); 9] = [
     ("SDR", 2_500),
     ("DDR", 5_000),

@@ -4,7 +4,7 @@
 //! different PSW labels, so a leaf is named by the pair. Learned from alibaba/alibaba-lingjun-dataset-2023.
 mod read;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// The entry.
 pub(crate) const FORM: Form = Form {
@@ -19,7 +19,7 @@ pub(crate) const FORM: Form = Form {
 const COLUMNS: [&str; 4] = ["ip", "DSW", "PSW", "ASW"];
 
 /// Whether the first line names the three kinds of switches.
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let columns: Vec<&str> = head.lines().next().unwrap_or("").split(',').map(read::field).collect();
     COLUMNS[1..].iter().all(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name)))

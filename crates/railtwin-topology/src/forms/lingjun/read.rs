@@ -5,7 +5,7 @@ use railtwin_formats::FormatError;
 
 use super::COLUMNS;
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers::state;
 use crate::topology::Topology;
 
@@ -18,7 +18,7 @@ pub(super) fn field(text: &str) -> &str {
 }
 
 /// Reads one file.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let source = sources.iter().find(|source| super::is_one(source)).or(sources.first());
     let Some(source) = source else {
         return Err(FormatError::new(FORMAT, "", "no file is given", "give one file"));

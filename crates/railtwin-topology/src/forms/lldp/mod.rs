@@ -5,12 +5,13 @@
 //! `scripts/lldpshow`), `show lldp neighbors` of Arista and Cisco, `net show lldp` of Cumulus. A device is called what its
 //! file says of its own chassis or its prompt, else what the file is called.
 mod chassis;
+mod heard;
 mod read;
 mod table;
 
 use railtwin_formats::telemetry::{Format, detect_format};
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// The entry.
 pub(crate) const FORM: Form = Form {
@@ -21,6 +22,6 @@ pub(crate) const FORM: Form = Form {
     write: None,
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     table::has_header(&source.head()) || detect_format(source.bytes) == Some(Format::Lldp)
 }

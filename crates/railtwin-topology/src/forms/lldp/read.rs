@@ -4,42 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use railtwin_fabric::cable_list::{natural, role_of};
 use railtwin_formats::FormatError;
 use railtwin_formats::telemetry::{Hints, parse_lldp};
-use railtwin_units::Rate;
 
 use super::chassis::{AllChassis, Chassis};
+use super::heard::Heard;
 use super::table;
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 use crate::wiring::{self, End, is_mac};
-
-/// A neighbor that a port hears.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Heard {
-    /// Port of the device whose file it is.
-    pub port: String,
-    /// Name of the neighbor; empty where it tells none.
-    pub device: String,
-    /// Identity of the neighbor's port.
-    pub far_port: String,
-    /// Description of the neighbor's port, where it is told apart.
-    pub far_description: Option<String>,
-    /// Whether the neighbor bridges or routes.
-    pub is_bridge: bool,
-    /// Whether it is a station alone.
-    pub is_station: bool,
-    /// Speed of the port.
-    pub rate: Option<Rate>,
-    /// Line of the file; 0 where it is not known.
-    pub line: u64,
-}
 
 /// Reads files of neighbors, each of one device.
 ///
 /// # Errors
 /// Files of which none is of a form of neighbors.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("lldp");
     let mut fabric = Fabric::default();
     wiring::each(&mut topology, sources, |topology, source| fabric.file(topology, source))?;
@@ -51,7 +30,7 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 }
 
 /// What a device is called by the name of its file, or of its folder where that says nothing.
-fn name_of(source: &Source<'_>) -> String {
+fn name_of(source: &SourceFile<'_>) -> String {
     const WORDS: [&str; 9] =
         ["lldp", "lldpcli", "lldpctl", "neighbors", "neighbours", "neighbor", "show", "table", "keyvalue"];
     const ENDS: [&str; 7] = [".json", ".json0", ".txt", ".log", ".out", ".gz", ".kv"];
@@ -110,7 +89,7 @@ struct Told<'a> {
 }
 
 impl Fabric {
-    fn file(&mut self, topology: &mut Topology, source: &Source<'_>) -> Result<(), FormatError> {
+    fn file(&mut self, topology: &mut Topology, source: &SourceFile<'_>) -> Result<(), FormatError> {
         let text = String::from_utf8_lossy(source.bytes);
         let all = AllChassis::of(&text);
         let device = all.local.or_else(|| table::prompt(&text)).unwrap_or_else(|| name_of(source));

@@ -1,5 +1,5 @@
 //! Tables of neighbors that switches print.
-use super::read::Heard;
+use super::heard::Heard;
 use crate::wiring;
 
 /// Names of columns, without spaces and in small letters.

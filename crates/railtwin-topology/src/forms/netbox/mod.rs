@@ -9,7 +9,7 @@ mod read;
 mod records;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of this format in errors.
 const FORMAT: &str = "NetBox inventory";
@@ -23,7 +23,7 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let text = head.trim_start_matches('\u{feff}').trim_start();
     let has = |any: &[&str]| any.iter().any(|word| text.contains(&format!("\"{word}\"")));

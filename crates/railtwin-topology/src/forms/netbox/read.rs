@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::FORMAT;
 use super::records::{Records, id_of, name_of, text_of};
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 use crate::wiring;
@@ -18,7 +18,7 @@ use crate::wiring;
 ///
 /// # Errors
 /// A file that is not JSON, and files without devices, interfaces or cables.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("netbox");
     let mut records = Records::default();
     let mut found = false;

@@ -5,7 +5,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) const FORM: Form = Form {
     name: "netq",
@@ -18,7 +18,7 @@ pub(crate) const FORM: Form = Form {
 /// What stands between the two ids of a link's id.
 const BETWEEN: &str = "-*-";
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let is_json = head.trim_start().starts_with(['[', '{']);
     is_json

@@ -6,7 +6,7 @@ use railtwin_formats::FormatError;
 use serde::Deserialize;
 
 use super::BETWEEN;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers;
 use crate::topology::Topology;
 use crate::yaml::text_of;
@@ -74,7 +74,7 @@ struct Location {
 ///
 /// # Errors
 /// [`FormatError`] for what is no JSON of either kind, and files without a graph.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new(NAME);
     let (mut graphs, mut records) = (Vec::new(), Vec::new());
     for source in sources {
@@ -112,7 +112,7 @@ pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
 }
 
 /// One, or a list of them.
-fn parse<'a, T: Deserialize<'a>>(source: &Source<'_>, text: &'a str) -> Result<Vec<T>, FormatError> {
+fn parse<'a, T: Deserialize<'a>>(source: &SourceFile<'_>, text: &'a str) -> Result<Vec<T>, FormatError> {
     let read = match text.trim_start().starts_with('[') {
         true => serde_json::from_str(text),
         false => serde_json::from_str(text).map(|one| vec![one]),

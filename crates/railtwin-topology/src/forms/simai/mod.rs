@@ -8,7 +8,7 @@ mod write;
 
 use railtwin_formats::SimaiTopology;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// SimAI's form.
 pub(crate) const FORM: Form = Form {
@@ -29,7 +29,7 @@ pub(crate) const HPCC: Form = Form {
 };
 
 /// Whether a file is a topology whose header has so many words.
-fn is_one(source: &Source<'_>, words: usize) -> bool {
+fn is_one(source: &SourceFile<'_>, words: usize) -> bool {
     let head = source.head();
     let header = head.lines().next().map_or(0, |line| line.split_whitespace().count());
     header == words && SimaiTopology::is_one(source.bytes)

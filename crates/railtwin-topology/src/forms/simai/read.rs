@@ -5,13 +5,13 @@ use railtwin_fabric::cable_list::CableNetwork;
 use railtwin_formats::{FormatError, SimaiLink, SimaiTopology};
 use railtwin_units::{Rate, SimTime};
 
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::tiers::by_distance;
 use crate::topology::Topology;
 
 /// Reads one file.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
-    let is_one = |source: &&Source<'_>| SimaiTopology::is_one(source.bytes);
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
+    let is_one = |source: &&SourceFile<'_>| SimaiTopology::is_one(source.bytes);
     let source = sources.iter().find(is_one).or(sources.first());
     let Some(source) = source else {
         return Err(FormatError::new("SimAI topology", "", "no file is given", "give one file"));

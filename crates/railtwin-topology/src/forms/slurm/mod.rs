@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) use write::{Naming, host_names, names};
 
@@ -21,7 +21,7 @@ pub(crate) const FORM: Form = Form {
 /// Keys that begin a line of the form.
 const KEYS: [&str; 4] = ["switchname", "blockname", "ringname", "blocksizes"];
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let lines = head.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.take(64).any(|line| {

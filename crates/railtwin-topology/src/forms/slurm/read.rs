@@ -1,7 +1,7 @@
 //! Reads `topology.conf`.
 use railtwin_formats::FormatError;
 
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::hostlist::{HostlistError, NAMES_MAX, expand};
 use crate::topology::Topology;
 use crate::tree::{TreeReader, Undefined, check_block_sizes, enter_block};
@@ -12,7 +12,7 @@ const ACCEPTED: &str = "lines such as SwitchName=s1 Nodes=node[01-16]";
 
 /// What the lines of a file say so far.
 struct Reading<'a> {
-    source: &'a Source<'a>,
+    source: &'a SourceFile<'a>,
     tree: TreeReader,
     sizes: Vec<u64>,
     blocks: Vec<(String, usize)>,
@@ -28,7 +28,7 @@ struct Reading<'a> {
 /// # Errors
 /// [`FormatError`] for a line that is no key with a value, a host list that cannot be read, and files without any line of
 /// the form.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut tree = TreeReader::new(NAME);
     let (mut sizes, mut blocks, mut known) = (Vec::new(), Vec::new(), 0);
     let mut left = NAMES_MAX;

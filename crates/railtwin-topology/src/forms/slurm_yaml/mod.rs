@@ -4,7 +4,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) const FORM: Form = Form {
     name: "slurm-yaml",
@@ -14,7 +14,7 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let mut lines = head.lines().map(str::trim_end).filter(|line| {
         let line = line.trim_start();

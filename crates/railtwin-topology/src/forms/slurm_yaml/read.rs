@@ -2,7 +2,7 @@
 use railtwin_formats::FormatError;
 use serde::Deserialize;
 
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::hostlist::{HostlistError, NAMES_MAX, expand};
 use crate::topology::Topology;
 use crate::tree::{TreeReader, Undefined, check_block_sizes, enter_block};
@@ -54,7 +54,7 @@ struct BlockEntry {
 type Sizes = (Vec<u64>, Vec<(String, usize)>);
 
 struct Reading<'a> {
-    source: &'a Source<'a>,
+    source: &'a SourceFile<'a>,
     tree: TreeReader,
     left: usize,
     sizes: Vec<Sizes>,
@@ -65,7 +65,7 @@ struct Reading<'a> {
 ///
 /// # Errors
 /// [`FormatError`] for what is no YAML of the form, and a host list that cannot be read.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut tree = TreeReader::new(NAME);
     let (mut left, mut sizes, mut known) = (NAMES_MAX, Vec::new(), 0);
     for source in sources {

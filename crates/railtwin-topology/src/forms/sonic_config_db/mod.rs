@@ -7,7 +7,7 @@
 mod read;
 mod switch;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of this format in errors.
 const FORMAT: &str = "SONiC configuration";
@@ -21,7 +21,7 @@ pub(crate) const FORM: Form = Form {
     write: None,
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let text = head.trim_start_matches('\u{feff}').trim_start();
     let has = |word: &str| text.contains(&format!("\"{word}\""));

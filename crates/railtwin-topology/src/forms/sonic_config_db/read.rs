@@ -7,7 +7,7 @@ use railtwin_formats::FormatError;
 use super::FORMAT;
 use super::switch::{Neighbor, Switch, place_name};
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::forms::sonic_types::{DeviceType, state};
 use crate::tiers;
 use crate::topology::Topology;
@@ -17,7 +17,7 @@ use crate::wiring::{self, End};
 ///
 /// # Errors
 /// A file that is not JSON, and files of which none is a database of a switch.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("sonic-config-db");
     let mut switches: Vec<Switch> = Vec::new();
     let (mut others, mut names) = (0, BTreeSet::new());

@@ -6,7 +6,7 @@ use railtwin_units::{Rate, SimTime};
 use serde_json::{Map, Value};
 
 use super::FORMAT;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::wiring;
 
 /// Tables that a database of a switch has at least one of.
@@ -59,7 +59,7 @@ pub(super) struct Switch {
 
 impl Switch {
     /// The switch of a source; none where the source is another file that stands beside databases.
-    pub(super) fn of(source: &Source<'_>) -> Result<Option<Self>, FormatError> {
+    pub(super) fn of(source: &SourceFile<'_>) -> Result<Option<Self>, FormatError> {
         let document = wiring::json(FORMAT, source)?;
         let Some(tables) = tables(&document) else { return Ok(None) };
         let mut switch = Self::default();
@@ -180,7 +180,7 @@ fn field<'a>(row: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Name of a switch by where its file is: the folder of a `config_db.json`, else the stem of the file.
-pub(super) fn place_name(source: &Source<'_>) -> String {
+pub(super) fn place_name(source: &SourceFile<'_>) -> String {
     let stem = source.stem();
     let folder = source.name.rsplit(['/', '\\']).nth(1).filter(|folder| !folder.is_empty() && *folder != ".");
     match folder {

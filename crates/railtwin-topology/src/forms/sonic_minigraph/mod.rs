@@ -6,7 +6,7 @@
 //! leaves them out of its neighbors; notes count them. Port names are those of the file, which are aliases.
 mod read;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 /// Name of this format in errors.
 const FORMAT: &str = "SONiC minigraph";
@@ -20,6 +20,6 @@ pub(crate) const FORM: Form = Form {
     write: None,
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     source.head().contains("<DeviceMiniGraph")
 }

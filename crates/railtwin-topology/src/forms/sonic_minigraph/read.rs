@@ -8,7 +8,7 @@ use roxmltree::{Document, Node};
 
 use super::FORMAT;
 use crate::about::DeviceClass;
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::forms::sonic_types::{DeviceType, state};
 use crate::tiers;
 use crate::topology::Topology;
@@ -21,7 +21,7 @@ const ACCEPTED: &str = "give the minigraph.xml of a switch";
 ///
 /// # Errors
 /// A file that is not XML, or has no `DeviceMiniGraph`.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut topology = Topology::new("sonic-minigraph");
     let mut reading = Reading::default();
     wiring::each(&mut topology, sources, |topology, source| {

@@ -10,7 +10,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) const FORM: Form = Form {
     name: "topograph",
@@ -25,7 +25,7 @@ const DOMAIN: &str = "accelerator.topology.test/domain";
 const SUBDOMAIN: &str = "accelerator.topology.test/sub-domain";
 
 /// Whether the first keys of a file are those of a model and no others.
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     const KEYS: [&str; 6] = ["switches", "blocks", "capacity_blocks", "nodes", "topology", "physical_layers"];
     let head = source.head();
     let keys = head.lines().filter(|line| line.starts_with(|letter: char| letter.is_ascii_alphabetic()));

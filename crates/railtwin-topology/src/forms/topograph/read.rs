@@ -5,7 +5,7 @@ use std::fmt;
 use railtwin_formats::FormatError;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::hostlist::{HostlistError, NAMES_MAX, expand};
 use crate::labels;
 use crate::topology::Topology;
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for Entries {
 }
 
 struct Reading<'a> {
-    source: &'a Source<'a>,
+    source: &'a SourceFile<'a>,
     tree: TreeReader,
     left: usize,
 }
@@ -107,7 +107,7 @@ struct Reading<'a> {
 ///
 /// # Errors
 /// [`FormatError`] for what is no model, and a host list that cannot be read.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut tree = TreeReader::new(NAME);
     let (mut left, mut known) = (NAMES_MAX, false);
     for source in sources {

@@ -5,7 +5,7 @@
 mod read;
 mod write;
 
-use crate::form::{Form, Source};
+use crate::form::{Form, SourceFile};
 
 pub(crate) const FORM: Form = Form {
     name: "volcano",
@@ -15,7 +15,7 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
-fn is_one(source: &Source<'_>) -> bool {
+fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     head.contains("topology.volcano.sh/") && head.contains("HyperNode")
 }

@@ -2,7 +2,7 @@
 use railtwin_formats::FormatError;
 use serde::Deserialize;
 
-use crate::form::Source;
+use crate::form::SourceFile;
 use crate::topology::Topology;
 use crate::tree::{TreeReader, Undefined};
 use crate::yaml::documents;
@@ -66,7 +66,7 @@ struct Pattern {
 ///
 /// # Errors
 /// [`FormatError`] for what is no YAML, and files without a HyperNode.
-pub(super) fn read(sources: &[Source<'_>]) -> Result<Topology, FormatError> {
+pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> {
     let mut objects = Vec::new();
     for source in sources {
         let found: Vec<Option<Object>> = documents(NAME, source, ACCEPTED)?;
