@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "an example that measures time")]
 use std::time::Instant;
 
-use railtwin_cabling::{CableSchedule, Room};
+use railtwin_cabling::{CableSchedule, FloorPlan};
 use railtwin_catalog::Catalog;
 use railtwin_fabric::preset::Hpn;
 
@@ -10,7 +10,7 @@ fn main() {
     let start = Instant::now();
     let fabric = Hpn::default().build().expect("the default builds");
     let built = start.elapsed();
-    let schedule = CableSchedule::of(&fabric, &Room::default(), &Catalog::builtin());
+    let schedule = CableSchedule::of(&fabric, &FloorPlan::default(), &Catalog::builtin());
     let scheduled = start.elapsed();
     let text = schedule.to_csv();
     let written = start.elapsed();

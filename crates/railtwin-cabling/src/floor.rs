@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use railtwin_fabric::NONE;
 use railtwin_fabric::cable_list::{CableList, CableNetwork, DeviceRole, Inference, ListedPlace};
 
-use crate::site::{FrontendPlace, LeafPlace, Room};
+use crate::site::{FloorPlan, FrontendPlace, LeafPlace};
 
 /// Height of a rack unit, metres (EIA-310: 1.75 inches).
 const UNIT_M: f64 = 0.044_45;
@@ -36,7 +36,7 @@ impl RackPosition {
     ///
     /// In one rack the way runs along the rack. To other racks it runs up to the tray, along and across rows at right
     /// angles, and down; to another building it crosses the distance between buildings from row 0, rack 0 of each.
-    pub fn metres_to(&self, other: &Self, site: &Room) -> f64 {
+    pub fn metres_to(&self, other: &Self, site: &FloorPlan) -> f64 {
         let up =
             |position: &Self| f64::from(site.rack_units.saturating_sub(position.unit)) * UNIT_M + site.tray_m;
         let along = |a: u32, b: u32, pitch: f64| f64::from(a.abs_diff(b)) * pitch;
@@ -56,7 +56,7 @@ impl RackPosition {
 }
 
 /// Positions of all devices of a list, by row.
-pub(crate) fn positions(list: &CableList, found: &Inference, site: &Room) -> Vec<RackPosition> {
+pub(crate) fn positions(list: &CableList, found: &Inference, site: &FloorPlan) -> Vec<RackPosition> {
     let shared = |place: &ListedPlace| site.buildings && stands_in_shared(place, site);
     let mut floors: BTreeMap<(bool, u32), Vec<u32>> = BTreeMap::new();
     let pods = Pods::of(list, found);
@@ -75,7 +75,7 @@ pub(crate) fn positions(list: &CableList, found: &Inference, site: &Room) -> Vec
 }
 
 /// Whether a device stands in the shared building.
-fn stands_in_shared(place: &ListedPlace, site: &Room) -> bool {
+fn stands_in_shared(place: &ListedPlace, site: &FloorPlan) -> bool {
     let is_frontend = matches!(place.network, CableNetwork::Frontend | CableNetwork::Storage);
     match place.role {
         DeviceRole::StorageHost | DeviceRole::Gateway => is_frontend,
@@ -114,7 +114,7 @@ impl Pods {
 struct Floor<'a> {
     list: &'a CableList,
     found: &'a Inference,
-    site: &'a Room,
+    site: &'a FloorPlan,
     building: u32,
 }
 
@@ -207,7 +207,7 @@ impl Floor<'_> {
 
 /// Rows of a room: racks of hosts, racks of leaves among them, rows of spines in the middle.
 struct RowPlan<'a> {
-    site: &'a Room,
+    site: &'a FloorPlan,
     /// Racks of hosts.
     racks: u32,
     /// Rows of them.
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn ways_follow_racks_trays_and_rows() {
-        let site = Room::default();
+        let site = FloorPlan::default();
         let at = |building, row, rack, unit| RackPosition { building, row, rack, unit };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         let top = at(1, 0, 0, 41);

@@ -6,7 +6,7 @@
 //! * [`schedule`]: every cable of a fabric or a list with both ends, its length and its parts.
 //!
 //! ```
-//! use railtwin_cabling::{Blueprint, CableSchedule, Room};
+//! use railtwin_cabling::{Blueprint, CableSchedule, FloorPlan};
 //! use railtwin_catalog::Catalog;
 //! let design = r#"
 //! [blueprint]
@@ -20,7 +20,7 @@
 //! "#;
 //! let list = Blueprint::parse("design.toml", design)?.cables()?;
 //! assert_eq!(list.cables().len(), 16 * 8 + 64);
-//! let schedule = CableSchedule::of_list(list, &Room::default(), &Catalog::builtin())?;
+//! let schedule = CableSchedule::of_list(list, &FloorPlan::default(), &Catalog::builtin())?;
 //! assert_eq!(schedule.cables.len(), 192);
 //! # Ok::<(), railtwin_cabling::CablingError>(())
 //! ```
@@ -39,4 +39,4 @@ pub use bom::{Bom, BomParts};
 pub use error::CablingError;
 pub use floor::RackPosition;
 pub use schedule::{CableSchedule, ScheduleSummary};
-pub use site::{FrontendPlace, LeafPlace, Room};
+pub use site::{FloorPlan, FrontendPlace, LeafPlace};

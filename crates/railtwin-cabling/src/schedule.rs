@@ -8,7 +8,7 @@ use railtwin_units::Rate;
 
 use crate::error::CablingError;
 use crate::floor::{RackPosition, positions};
-use crate::site::Room;
+use crate::site::FloorPlan;
 
 /// Lengths that cables are sold in, metres: a cable is the shortest that is long enough. Longer ones count in kilometres.
 pub const LENGTH_CLASSES_M: [f64; 17] =
@@ -86,7 +86,7 @@ pub struct ScheduleSummary {
 
 impl CableSchedule {
     /// The schedule of a fabric.
-    pub fn of(fabric: &Fabric, site: &Room, catalog: &Catalog) -> Self {
+    pub fn of(fabric: &Fabric, site: &FloorPlan, catalog: &Catalog) -> Self {
         let (list, found) = list_of(fabric);
         Self::placed(list, &found, site, catalog)
     }
@@ -95,7 +95,7 @@ impl CableSchedule {
     ///
     /// # Errors
     /// [`CablingError`] for a device whose role nothing tells.
-    pub fn of_list(list: CableList, site: &Room, catalog: &Catalog) -> Result<Self, CablingError> {
+    pub fn of_list(list: CableList, site: &FloorPlan, catalog: &Catalog) -> Result<Self, CablingError> {
         let found = Inference::of(&list).map_err(|error| CablingError {
             source_name: list.title.clone().unwrap_or_else(|| "cable list".to_owned()),
             line: 0,
@@ -106,7 +106,7 @@ impl CableSchedule {
         Ok(Self::placed(list, &found, site, catalog))
     }
 
-    fn placed(list: CableList, found: &Inference, site: &Room, catalog: &Catalog) -> Self {
+    fn placed(list: CableList, found: &Inference, site: &FloorPlan, catalog: &Catalog) -> Self {
         let positions = positions(&list, found, site);
         let mut choice = MediaChoice { catalog, media: Vec::new(), rows: BTreeMap::new() };
         let cables = list.cables().iter().map(|cable| {

@@ -31,7 +31,7 @@ railtwin_units::choice! {
 /// Heights and widths are those of EIA-310 racks. What a row holds, how far rows and buildings are apart, trays and slack
 /// have no public source for the clusters of the HPN paper: these defaults are assumed.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Room {
+pub struct FloorPlan {
     /// Units of a rack (EIA-310: 42).
     pub rack_units: u32,
     /// Units of a host with GPUs (HGX of eight GPUs: 8).
@@ -62,7 +62,7 @@ pub struct Room {
     pub building_m: f64,
 }
 
-impl Default for Room {
+impl Default for FloorPlan {
     fn default() -> Self {
         Self {
             rack_units: 42,
@@ -83,7 +83,7 @@ impl Default for Room {
     }
 }
 
-impl Room {
+impl FloorPlan {
     /// Reads `[site]` of TOML over the default.
     ///
     /// # Errors

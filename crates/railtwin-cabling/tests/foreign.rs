@@ -1,6 +1,6 @@
 //! Designs, plans, parts and sites that are wrong: refused with place, never a panic.
 use proptest::prelude::*;
-use railtwin_cabling::{Blueprint, BomParts, PlanRules, Room};
+use railtwin_cabling::{Blueprint, BomParts, FloorPlan, PlanRules};
 
 use crate::text;
 
@@ -58,9 +58,9 @@ fn refusals_name_line_key_and_remedy() {
 
 #[test]
 fn sites_refuse_what_no_rack_holds() {
-    let site = |text: &str| Room::parse("site.toml", text);
+    let site = |text: &str| FloorPlan::parse("site.toml", text);
     let found = site("[site]\nleaves = \"in-rack\"\nrow_pitch_m = 3\n").expect("a site");
-    assert_eq!((found.row_pitch_m, found.hosts_per_rack), (3.0, Room::default().hosts_per_rack));
+    assert_eq!((found.row_pitch_m, found.hosts_per_rack), (3.0, FloorPlan::default().hosts_per_rack));
     for (text, said) in [
         ("[site]\nhosts_per_rack = 6\n", "site.hosts_per_rack: 6 of 8 units do not fit; a rack has 42 units"),
         ("[site]\nleaves = \"roof\"\n", "`roof` is none; write one of in-rack, middle-of-row, end-of-row"),
@@ -92,6 +92,6 @@ proptest! {
         let plan = damaged(&text("plans/xoc-64-mesh-conv-sh.yaml"), &edits);
         let _ = Blueprint::parse_plan("x", &plan, &PlanRules::default()).and_then(|design| design.cables());
         let _ = BomParts::parse("x", &damaged("[part.a]\nmodel = \"m\"\nmanufacturer = \"f\"\n", &edits));
-        let _ = Room::parse("x", &damaged("[site]\nhosts_per_rack = 4\nleaves = \"in-rack\"\n", &edits));
+        let _ = FloorPlan::parse("x", &damaged("[site]\nhosts_per_rack = 4\nleaves = \"in-rack\"\n", &edits));
     }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_cabling::schedule::length_class_m;
-use railtwin_cabling::{CableSchedule, FrontendPlace, LeafPlace, Room, ScheduleSummary};
+use railtwin_cabling::{CableSchedule, FloorPlan, FrontendPlace, LeafPlace, ScheduleSummary};
 use railtwin_catalog::{Catalog, Medium};
 use railtwin_fabric::preset::{Hpn, Layout};
 use railtwin_fabric::{CableClass, Fabric, Frontend, Outside, Storage};
@@ -18,7 +18,7 @@ fn fabric(hpn: &Hpn, outside: &Outside) -> Fabric {
     outside.build(&hpn.spec().expect("a spec")).expect("a fabric")
 }
 
-fn schedule(fabric: &Fabric, site: &Room) -> CableSchedule {
+fn schedule(fabric: &Fabric, site: &FloorPlan) -> CableSchedule {
     CableSchedule::of(fabric, site, &Catalog::builtin())
 }
 
@@ -40,7 +40,7 @@ fn no_two_devices_share_a_rack_unit() {
     let outside = with_storage();
     for leaves in LeafPlace::ALL {
         for buildings in [true, false] {
-            let site = Room { leaves, buildings, ..Room::default() };
+            let site = FloorPlan { leaves, buildings, ..FloorPlan::default() };
             let schedule = schedule(&fabric(&Hpn { pods: 2, ..small() }, &outside), &site);
             let mut units: BTreeMap<(String, u32), &str> = BTreeMap::new();
             for (device, at) in schedule.list.devices().iter().zip(&schedule.positions) {
@@ -60,7 +60,7 @@ fn no_two_devices_share_a_rack_unit() {
 fn leaves_stand_where_the_site_says() {
     let fabric = fabric(&small(), &Outside::default());
     let mean = |leaves| {
-        let schedule = schedule(&fabric, &Room { leaves, ..Room::default() });
+        let schedule = schedule(&fabric, &FloorPlan { leaves, ..FloorPlan::default() });
         let access = schedule.cables.iter().filter(|cable| cable.class == CableClass::Access);
         let metres: Vec<f64> = access.map(|cable| cable.routed_m).collect();
         metres.iter().sum::<f64>() / metres.len() as f64
@@ -75,7 +75,7 @@ fn leaves_stand_where_the_site_says() {
 fn a_pod_is_multimode() {
     let schedule = schedule(
         &fabric(&Hpn::default(), &Outside::default()),
-        &Room { buildings: false, ..Room::default() },
+        &FloorPlan { buildings: false, ..FloorPlan::default() },
     );
     let summary = schedule.summary();
     let by_medium = media(&summary);
@@ -109,7 +109,7 @@ fn cables_cross_buildings() {
     let access = |class| matches!(class, CableClass::Access | CableClass::FrontendAccess);
     for pods in [1, 2] {
         for frontend in FrontendPlace::ALL {
-            let site = Room { frontend, ..Room::default() };
+            let site = FloorPlan { frontend, ..FloorPlan::default() };
             let summary =
                 schedule(&fabric(&Hpn { pods, ..Hpn::default() }, &with_storage()), &site).summary();
             let all = summary.crossing_share(|_| true);
@@ -142,7 +142,7 @@ fn cables_cross_buildings() {
 #[test]
 fn schedules_are_cable_lists_with_parts() {
     let list = design("opg-64-collapsed").cables().unwrap_or_else(|error| panic!("{error}"));
-    let schedule = CableSchedule::of_list(list, &Room::default(), &Catalog::builtin())
+    let schedule = CableSchedule::of_list(list, &FloorPlan::default(), &Catalog::builtin())
         .unwrap_or_else(|error| panic!("{error}"));
     let text = schedule.to_csv();
     let mut reader = csv::Reader::from_reader(text.as_bytes());

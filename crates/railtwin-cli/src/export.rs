@@ -23,10 +23,18 @@ use crate::{CliError, Streams};
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     // The help lists the presets that there are.
-    #[arg(value_name = "PRESET|SCENARIO|FILE", help = format!("A preset ({}), scenario (.toml), topology file or folder of these", Preset::NAMES.join(", ")))]
+    #[arg(
+        value_name = "PRESET|SCENARIO|FILE",
+        help = format!("A preset ({}), scenario (.toml), topology file or folder of these", Preset::NAMES.join(", "))
+    )]
     what: String,
     // The help lists the forms that there are.
-    #[arg(long = "to", value_name = "FORM", help = forms_help(), value_parser = PossibleValuesParser::new(form_names()).map(|name| Form::named(&name)))]
+    #[arg(
+        long = "to",
+        value_name = "FORM",
+        help = forms_help(),
+        value_parser = PossibleValuesParser::new(form_names()).map(|name| Form::named(&name))
+    )]
     form: Form,
     /// The folder to write, which is made; of a form of one file see --output
     #[arg(value_name = "DIR")]

@@ -2,7 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use railtwin_cabling::{Blueprint, Bom, BomParts, CableSchedule, CablingError, Room};
+use railtwin_cabling::{Blueprint, Bom, BomParts, CableSchedule, CablingError, FloorPlan};
 use railtwin_scenario::Preset;
 use railtwin_store::input;
 
@@ -31,9 +31,9 @@ pub(crate) fn schedule(
     streams: &mut Streams<'_>,
 ) -> Result<String, CliError> {
     let site = match &order.site {
-        None => Room::default(),
+        None => FloorPlan::default(),
         Some(path) => {
-            Room::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?
+            FloorPlan::parse(&path.display().to_string(), &read(path)?).map_err(|error| refused(&error))?
         }
     };
     let catalog = catalog(order.parts.as_deref())?;
@@ -49,6 +49,13 @@ pub(crate) fn schedule(
     for ((medium, decimetres), count) in &summary.lengths {
         let medium = medium.map_or("no part in the table".to_owned(), |medium| medium.to_string());
         writeln!(streams.notes, "{count} cables of {} m: {medium}", *decimetres as f64 / 10.0)?;
+    }
+    let crossing = summary.crossing_share(|_| true);
+    writeln!(streams.notes, "{:.1} % of the cables join two buildings", 100.0 * crossing)?;
+    let [own, single_mode] = schedule.transceiver_prices(&catalog);
+    if single_mode.usd > 0.0 {
+        let share = 100.0 * own.usd / single_mode.usd;
+        writeln!(streams.notes, "transceivers cost {share:.0} % of single-mode ones of the same links")?;
     }
     for (bits, count) in &summary.without_part {
         let rate = if *bits == 0 { "no rate".to_owned() } else { format!("{} Gbps", *bits as f64 / 1e9) };

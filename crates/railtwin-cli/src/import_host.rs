@@ -1,6 +1,6 @@
 //! `railtwin import` of NCCL's topology of a host: the host model that it makes, and what of it is assumed.
 use railtwin_fabric::HostModel;
-use railtwin_topology::Source;
+use railtwin_topology::SourceFile;
 use railtwin_topology::nccl::NcclHost;
 use serde_json::json;
 

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use railtwin_catalog::Catalog;
 use railtwin_fabric::Fabric;
 use railtwin_fabric::clos::{Chip, ClosSpec};
+use railtwin_units::Rate;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use crate::facts::{
     pod_cost::{self, NetworkPrices, PodComparison},
     ports::{self, PortBudget},
     power::{BUILDING_W, PartPower, PowerBudget},
-    thermal,
+    rail_only, thermal,
 };
 use crate::intent::FabricCandidate;
 use crate::loss::Goals;
@@ -191,6 +192,20 @@ fn of_papers(spec: Option<&ClosSpec>, catalog: &Catalog, all: &mut Vec<Section>)
         let title = format!("scale ladder of {}{ours} (HPN table 2)", generation.name);
         let key = if generation.name == "51.2T" { "ladder" } else { "ladder_102t" };
         all.push(Section::new(key, title, ladder::text(&rungs), &rungs));
+    }
+    let base = LadderBase::hpn(own.unwrap_or(Rate::from_gbps(51_200)));
+    let without = ladder::without_each(base);
+    let title = "scale of HPN without each of its mechanisms";
+    all.push(Section::new("without_each", title, ladder::text(&without), &without));
+    let chips = ports::GENERATIONS.iter().map(|generation| {
+        PortBudget::plan_leaf(generation.capacity, Rate::from_gbps(200), Rate::from_gbps(400))
+    });
+    let leaves: Vec<PortBudget> = chips.collect();
+    let title = "leaf of each chip, divided as HPN does: hosts at 200 Gbps, uplinks at 400 Gbps";
+    all.push(Section::new("leaf_of_chip", title, ports::text(&leaves), &leaves));
+    if let Ok(designs) = rail_only::table_4() {
+        let title = "any-to-any against rail-only tier 2 (HPN table 4)";
+        all.push(Section::new("rail_only", title, rail_only::text(&designs), designs));
     }
     if let Ok(spaces) = paths::table_1() {
         let title = "search spaces of architectures (HPN table 1)";

@@ -1,8 +1,6 @@
 //! Numbers and tables as text for a terminal.
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
 use crate::intent::{FabricCandidate, Plan};
 use crate::loss::{Goals, Loss, LossReport};
 use crate::numbers::{money, number, percent, rate, watts};
@@ -243,14 +241,6 @@ impl FabricGrowth {
         };
         format!("{}\n{}\n{}{}\n", side(&self.from), side(&self.to), table(&rows), self.which())
     }
-}
-
-/// A plan, candidate, loss report, search, comparison or growth as JSON, indented.
-///
-/// # Panics
-/// Never: these types have text for keys and no fallible parts.
-pub fn to_json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string_pretty(value).expect("rows of numbers and text are JSON")
 }
 
 /// The curve of core oversubscription against pod size as a table.

@@ -103,22 +103,6 @@ impl PortBudget {
         DesignReport::of(fabric).tiers.iter().map(|tier| Self::of_tier(tier, chip)).collect()
     }
 
-    /// The budgets of all tiers of a fabric before it is built. A specification without a chip is held to the largest
-    /// chip in leaves and to the largest chassis above.
-    ///
-    /// # Errors
-    /// As [`ClosSpec::build`].
-    pub fn of_spec(spec: &ClosSpec) -> Result<Vec<Self>, FabricError> {
-        let chip = |tier: &str| match spec.chip {
-            Chip::Of(chip) => Some(chip),
-            Chip::Largest if tier == "leaf" => Some(LARGEST_CHIP),
-            Chip::Largest => Some(LARGEST_CHASSIS),
-            Chip::Unchecked => None,
-        };
-        let report = DesignReport::of(&spec.build()?);
-        Ok(report.tiers.iter().map(|tier| Self::of_tier(tier, chip(tier.tier))).collect())
-    }
-
     /// Divides a leaf's chip as HPN does: half of the capacity goes to active hosts, one backup port is added for
     /// 16 active ports, and the rest goes up. At 51.2T with ports of 200 and 400 Gbps: 128 + 8 down and 60 up.
     pub fn plan_leaf(chip: Rate, access: Rate, uplink: Rate) -> Self {
@@ -177,7 +161,7 @@ mod tests {
         assert_eq!((plan.down.count, plan.spare.count, plan.up.count), (128, 8, 60));
         assert_eq!((plan.used, plan.left), (chip, Some(Rate::ZERO)));
         assert!((plan.oversubscription.unwrap() - 16.0 / 15.0).abs() < 1e-12);
-        let built = PortBudget::of_spec(&Hpn::default().spec().unwrap()).unwrap();
+        let built = PortBudget::of_fabric(&Hpn::default().build().unwrap(), Some(Rate::from_gbps(51_200)));
         assert_eq!(built[0], plan);
         assert_eq!((built[1].up.count, built[1].left), (8, Some(Rate::ZERO)));
         assert!(text(&built).contains("128 x 200 Gbps"), "{}", text(&built));
