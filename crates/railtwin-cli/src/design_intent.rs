@@ -29,7 +29,12 @@ pub struct IntentArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_GPUS)))]
     pub(crate) gpus: Option<u32>,
     // The help lists the models that there are.
-    #[arg(long, value_name = "MODEL", requires = "gpus", help = format!("What a host is ({}); default dgx-h100", HostModel::NAMES.join(", ")))]
+    #[arg(
+        long,
+        value_name = "MODEL",
+        requires = "gpus",
+        help = format!("What a host is ({}); default dgx-h100", HostModel::NAMES.join(", "))
+    )]
     host: Option<String>,
     /// Switches, as parts of the price table or as ports and rate; default 64x400G; of search all of the table
     #[arg(long, value_name = "64x400G", value_delimiter = ',', requires = "gpus")]

@@ -115,8 +115,9 @@ fn forms_help() -> String {
         written_forms().map(|form| format!("{}: {}", form.name, form.title)).collect();
     format!(
         "The form to write. Configuration: frr, sonic, hosts: a folder for each device; core-hash: the per-port hash of \
-         cores as a table; captures: the LLDPDUs and LACPDUs that devices send; nccl-topology: a file for each host model. Orders: schedule: every cable with device, \
-         port, rack, unit and optic of both ends; bom: the bill of materials of a design. Topologies: {}",
+         cores as a table; captures: the LLDPDUs and LACPDUs that devices send; nccl-topology: a file for each host \
+         model. Orders: schedule: every cable with device, port, rack, unit and optic of both ends; bom: the bill of \
+         materials of a design. Topologies: {}",
         topologies.join("; ")
     )
 }

@@ -1,7 +1,6 @@
 //! Port budgets of switch chips: how the capacity of a chip divides into ports (HPN section 5.1).
-use railtwin_fabric::clos::{Chip, ClosSpec, LARGEST_CHASSIS, LARGEST_CHIP};
+use railtwin_fabric::Fabric;
 use railtwin_fabric::design::{DesignReport, TierReport};
-use railtwin_fabric::{Fabric, FabricError};
 use railtwin_units::Rate;
 use serde::Serialize;
 
@@ -147,7 +146,7 @@ pub fn text(budgets: &[PortBudget]) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use railtwin_fabric::preset::{Hpn, Layout as _};
+    use railtwin_fabric::preset::Hpn;
 
     use super::*;
 
