@@ -32,7 +32,7 @@ fn dimensions_are_switches_or_cables() {
         assert_eq!((counts.hosts, of_switches, counts.cables), (hosts, switches, cables), "{topology}");
         assert_eq!(found.about[0].gpus, Some(gpus), "{topology}");
         let rate = found.list.ports()[0].rate.map(Rate::bits_per_s);
-        assert_eq!(rate, Some(50 * 8 << 30), "a gigabyte of the form is 2^30 bytes");
+        assert_eq!(rate, Some((50 * 8) << 30), "a gigabyte of the form is 2^30 bytes");
         assert!(found.list.cables().iter().all(|cable| cable.delay == Some(SimTime::from_ns(500))));
     }
 }
@@ -42,7 +42,7 @@ fn the_inside_of_a_host_has_its_rate_by_links() {
     for (block, links) in [("Ring", 2), ("FullyConnected", 7), ("Switch", 1)] {
         let found = read("astra-sim", &network(&format!("{block}, Switch"), "8, 2")).expect("whole");
         let nvlink = found.about[0].nvlink.map(|(rate, _)| rate.bits_per_s());
-        assert_eq!(nvlink, Some(links * (50 * 8 << 30)), "{block}");
+        assert_eq!(nvlink, Some(links * ((50 * 8) << 30)), "{block}");
     }
 }
 

@@ -54,7 +54,7 @@ pub fn fabrics() -> impl Strategy<Value = Fabric> {
     let hpn = (1_u32..=2, 1_u32..=3, 0_u32..=1, any::<bool>(), host()).prop_map(
         |(segments, hosts, spares, planes, host)| {
             let (segments, hosts, spare_hosts) = (Some(segments), Some(hosts), Some(spares));
-            Preset::Hpn(Hpn { segments, hosts, spare_hosts, planes, spines: 2, host, ..Hpn::default() })
+            Preset::Hpn(Hpn { segments, hosts, spare_hosts, planes, spines: Some(2), host, ..Hpn::default() })
         },
     );
     let rlft = (1_u32..=3, 2_u32..=3)
@@ -82,6 +82,9 @@ pub fn fabrics() -> impl Strategy<Value = Fabric> {
 /// A cable by what its ends are: tiers (0 of hosts), rate, delay.
 type Kind = ([u8; 2], Option<Rate>, Option<SimTime>);
 
+/// GPUs of a host, and its NVLink: rate and delay.
+type Inside = (Option<u32>, Option<(Rate, SimTime)>);
+
 /// Everything of a topology that a form without names keeps.
 #[derive(Debug, PartialEq)]
 pub struct Outline {
@@ -89,7 +92,7 @@ pub struct Outline {
     pub switches: BTreeMap<String, u32>,
     pub cables: BTreeMap<Kind, u32>,
     /// GPUs and NVLink of hosts, by how many have them.
-    pub inside: BTreeMap<(Option<u32>, Option<(Rate, SimTime)>), u32>,
+    pub inside: BTreeMap<Inside, u32>,
     /// Degrees of switches by tier and degree.
     pub degrees: BTreeMap<(u8, usize), u32>,
 }

@@ -41,8 +41,8 @@ pub fn any_topology() -> impl Strategy<Value = Topology> {
             hosts: Some(hosts),
             spare_hosts: Some(spare),
             planes,
-            spines: 4,
-            spine_up: 0,
+            spines: Some(4),
+            spine_up: Some(0),
             ..Hpn::default()
         }
         .build()),
@@ -84,8 +84,14 @@ pub fn joined(topology: &Topology) -> BTreeMap<[String; 2], Vec<Option<u64>>> {
     found
 }
 
+/// Device and port of both ends.
+type NamedEnds = [(String, String); 2];
+
+/// Rate in bit/s, delay in picoseconds.
+type RateAndDelay = (Option<u64>, Option<u64>);
+
 /// Cables by full names of their ports, with rate and delay.
-pub fn cables(topology: &Topology) -> BTreeMap<[(String, String); 2], (Option<u64>, Option<u64>)> {
+pub fn cables(topology: &Topology) -> BTreeMap<NamedEnds, RateAndDelay> {
     let list = &topology.list;
     let end = |port: u32| (name(topology, list.device_of(port)), list.ports()[port as usize].name.clone());
     let all = list.cables().iter().map(|cable| {

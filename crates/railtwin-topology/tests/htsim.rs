@@ -49,7 +49,8 @@ fn bundles_of_cores_are_cables() {
 
 #[test]
 fn rails_and_planes_are_refused_with_the_reason() {
-    let hpn = Hpn { segments: Some(1), hosts: Some(2), spines: 2, ..Hpn::default() }.build().expect("small");
+    let hpn =
+        Hpn { segments: Some(1), hosts: Some(2), spines: Some(2), ..Hpn::default() }.build().expect("small");
     let error = write("htsim", &Topology::of_fabric(&hpn)).expect_err("rails").to_string();
     assert!(error.contains("several leaves"), "{error}");
     let mut fabric = Topology::of_fabric(&FatTree { k: 4, ..FatTree::default() }.build().expect("small"));

@@ -1,6 +1,6 @@
 //! Forms of Kubernetes: labels of nodes, Kueue, Volcano.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-use railtwin_topology::{SourceFile, WriteOptions, form};
+use railtwin_topology::{SourceFile, WriteOptions};
 use serde::Deserialize;
 use serde_yaml_ng::Value;
 
@@ -30,7 +30,7 @@ fn labels_name_leaf_spine_core_and_domain() {
     assert_eq!(files[1].text.lines().last(), Some(line));
     // A name that Kubernetes does not take.
     let upper = read_fixture("topograph", "model_small-tree.yaml");
-    let writer = form::named("node-labels").unwrap().write.unwrap();
+    let writer = railtwin_topology::named("node-labels").unwrap().write.unwrap();
     assert!(
         writer(&upper, &WriteOptions::default())
             .unwrap_err()

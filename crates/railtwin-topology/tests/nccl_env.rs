@@ -19,7 +19,9 @@ fn settings(text: &str) -> Vec<&str> {
 #[test]
 fn rails_decide_cross_nic() {
     let hpn = |tier2| {
-        Hpn { segments: Some(1), hosts: Some(2), spines: 2, tier2, ..Hpn::default() }.build().expect("small")
+        Hpn { segments: Some(1), hosts: Some(2), spines: Some(2), tier2, ..Hpn::default() }
+            .build()
+            .expect("small")
     };
     let joined = of_first(&Topology::of_fabric(&hpn(Tier2::AnyToAny)));
     assert_eq!(

@@ -1,7 +1,7 @@
 //! NetQ's topology graph.
 use proptest::prelude::*;
-use railtwin_topology::form::{form_of, named};
 use railtwin_topology::{SourceFile, Topology};
+use railtwin_topology::{form_of, named};
 
 use crate::tree_support::{Built, fabrics, findings, fixture, read, read_back, read_fixture, write};
 

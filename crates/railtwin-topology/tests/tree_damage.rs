@@ -1,7 +1,7 @@
 //! Damaged files of all forms of trees: an error or a topology, never a panic, and soon.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 use proptest::prelude::*;
-use railtwin_topology::form::named;
+use railtwin_topology::named;
 use railtwin_topology::{FORMS, SourceFile};
 
 use crate::tree_support::{fixture, read_fixture, write};

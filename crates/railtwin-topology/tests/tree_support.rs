@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use railtwin_fabric::Fabric;
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft, Tier2};
 use railtwin_formats::FormatError;
-use railtwin_topology::form::named;
+use railtwin_topology::named;
 use railtwin_topology::{SourceFile, Topology, WriteOptions, Written};
 use railtwin_units::Rate;
 
@@ -89,9 +89,9 @@ pub fn fabrics() -> impl Strategy<Value = Built> {
                 segments: Some(segments),
                 hosts: Some(hosts),
                 spare_hosts: Some(spare),
-                spines: 4,
-                cores: 4,
-                spine_up: 4,
+                spines: Some(4),
+                cores: Some(4),
+                spine_up: Some(4),
                 ..Hpn::default()
             };
             let layout: Box<dyn Layout> = match which {
@@ -105,7 +105,11 @@ pub fn fabrics() -> impl Strategy<Value = Built> {
                     uplinks: 4,
                     ..LeafSpine::default()
                 }),
-                5 => Box::new(FatTree { k: 2 * segments, capacity: Rate::from_gbps(400) }),
+                5 => Box::new(FatTree {
+                    k: 2 * segments,
+                    capacity: Rate::from_gbps(400),
+                    ..FatTree::default()
+                }),
                 6 => Box::new(Rlft { ports: 2 * hosts, stages: 2 + spare, ..Rlft::default() }),
                 7 => Box::new(AiZone { pods: segments, segments: hosts, spine_up: 2, ..AiZone::default() }),
                 _ => Box::new(DcnPlus {

@@ -98,8 +98,8 @@ fn a_segment_of_eight_rails_is_one_switch() {
         segments: Some(2),
         hosts: Some(4),
         spare_hosts: Some(0),
-        spines: 4,
-        cores: 4,
+        spines: Some(4),
+        cores: Some(4),
         ..Hpn::default()
     };
     let topology = Topology::of_fabric(&hpn.build().unwrap());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use railtwin_fabric::cable_list::{DeviceRole, nic_and_port};
 use railtwin_fabric::preset::{AiZone, DcnPlus, FatTree, Hpn, Layout, LeafSpine, Rlft};
 use railtwin_fabric::{Fabric, Frontend, HostSpec, Network, Outside, Storage};
-use railtwin_topology::{Counts, Form, SourceFile, Topology, WriteOptions, Written, form};
+use railtwin_topology::{Counts, Form, SourceFile, Topology, WriteOptions, Written};
 use railtwin_units::{Rate, SimTime};
 
 /// A fabric that says its name alone where a property fails.
@@ -37,9 +37,9 @@ pub fn fabrics() -> impl Strategy<Value = Built> {
             ..Hpn::default()
         };
         let layout: Box<dyn Layout> = match which {
-            0 => Box::new(Hpn { spines: 4, ..hpn }),
-            1 => Box::new(Hpn { spines: 4, pods: 2, cores: 4, ..hpn }),
-            2 => Box::new(Hpn { spines: 4, dual_tor: false, ..hpn }),
+            0 => Box::new(Hpn { spines: Some(4), ..hpn }),
+            1 => Box::new(Hpn { spines: Some(4), pods: 2, cores: Some(4), ..hpn }),
+            2 => Box::new(Hpn { spines: Some(4), dual_tor: false, ..hpn }),
             3 => Box::new(DcnPlus {
                 pods: 1,
                 hosts: count,
@@ -69,7 +69,7 @@ pub fn fabrics() -> impl Strategy<Value = Built> {
 
 /// The form of a name.
 pub fn form_named(name: &str) -> &'static Form {
-    form::named(name).expect("a form of this name")
+    railtwin_topology::named(name).expect("a form of this name")
 }
 
 /// Reads sources by the form of a name; it must be the form that they look like.

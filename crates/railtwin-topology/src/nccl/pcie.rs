@@ -16,7 +16,7 @@ pub struct NcclPcieLink {
 impl NcclPcieLink {
     /// The link of attributes: speeds such as `16.0 GT/s PCIe`, `8 GT/s` or empty, widths such as `16`, or `0` for unknown.
     pub fn of_text(speed: Option<&str>, width: Option<&str>) -> Self {
-        let number = speed.and_then(|text| text.trim().split_whitespace().next()?.parse::<f64>().ok());
+        let number = speed.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
         let speed = number
             .filter(|number| (0.1..=1_000.0).contains(number))
             .map(|number| (number * 10.0).round() as u32);
@@ -44,7 +44,7 @@ impl NcclPcieLink {
         let raw = u64::from(self.speed?) * u64::from(self.width.unwrap_or(LANES)) * 100_000_000;
         let coded = match self.speed? {
             ..=50 => raw * 8 / 10,
-            ..=320 => raw * 128 / 130,
+            51..=320 => raw * 128 / 130,
             _ => raw * 242 / 256,
         };
         Some(Rate::from_bits_per_s(if coded >= 1_000_000_000 {
