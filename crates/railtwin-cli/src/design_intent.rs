@@ -121,6 +121,8 @@ pub(crate) fn plan(
 ) -> Result<(), CliError> {
     let style = style_of(style)?;
     let (intent, catalog) = (args.intent(style)?, catalog(args.parts.as_deref())?);
+    intent.check(&catalog).map_err(|error| CliError::refused(&error))?;
+    refuse_page(args)?;
     let plan = intent.plan(&catalog);
     let growth: Vec<Option<FabricGrowth>> = plan
         .candidates
@@ -188,11 +190,34 @@ pub(crate) fn find(args: &IntentArgs, as_json: bool, streams: &mut Streams<'_>) 
     if args.gpus.is_none() {
         return Err(CliError::input("design search: nobody says for how many GPUs", "write --gpus 2048"));
     }
+    refuse_page(args)?;
+    for (option, is_given) in [
+        ("--switch", !args.switch.is_empty()),
+        ("--tiers", !args.tiers.is_empty()),
+        ("--planes", !args.planes.is_empty()),
+        ("--tors", !args.tors.is_empty()),
+    ] {
+        if is_given {
+            let help = "leave it out; `railtwin design rail-optimised --gpus …` plans what you name";
+            return Err(CliError::input(format!("design search tries all values of {option}"), help));
+        }
+    }
     let catalog = catalog(args.parts.as_deref())?;
     let intent = args.intent(Style::RailOptimised)?;
     let found = search(&intent, &catalog);
     let curve = found.best.as_ref().map(|best| core_curve(&best.spec, &CORE_RATIOS)).unwrap_or_default();
-    write_page(args, &page::render(&intent.plan(&catalog), Some(&found)), streams)?;
+    // The page shows the cheapest beside its kin: the same switch and tiers, other planes and leaves of a NIC.
+    let kin = found.best.as_ref().map_or_else(
+        || intent.clone(),
+        |best| Intent {
+            switches: vec![best.combination.switch.clone()],
+            tiers: vec![best.combination.tiers],
+            planes: vec![1, 2, 4],
+            tors: vec![1, 2],
+            ..intent.clone()
+        },
+    );
+    write_page(args, &page::render(&kin.plan(&catalog), Some(&found)), streams)?;
     if as_json {
         let mut value = json!(found);
         value["core_curve"] = json!(curve);
@@ -215,12 +240,17 @@ fn print_found(found: &SearchResult, out: &mut dyn Write) -> Result<(), CliError
     Ok(())
 }
 
+/// Refuses a page in the place of the price table.
+fn refuse_page(args: &IntentArgs) -> Result<(), CliError> {
+    match (&args.page, &args.parts) {
+        (Some(page), Some(parts)) => refuse_input("--page", page, &[parts.as_path()]),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the page where one is asked for.
 fn write_page(args: &IntentArgs, html: &str, streams: &mut Streams<'_>) -> Result<(), CliError> {
     let Some(path) = &args.page else { return Ok(()) };
-    if let Some(parts) = &args.parts {
-        refuse_input("--page", path, &[parts.as_path()])?;
-    }
     write_whole(path, html.as_bytes()).map_err(|error| {
         let message = format!("cannot write {}: {error}", path.display());
         CliError::input(message, "name a file in a folder that is there")

@@ -18,6 +18,7 @@ use crate::blueprint::of_list;
 use crate::design_compare::spec_of;
 use crate::design_intent::{IntentArgs, catalog, print_json};
 use crate::export_site::site_of;
+use crate::overwritten::refuse_input;
 use crate::topology_files::is_blueprint;
 use crate::{CliError, Streams};
 
@@ -54,6 +55,10 @@ pub(crate) fn run(
     as_json: bool,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
+    if let Some(page) = &intent.page {
+        let parts = intent.parts.as_deref().unwrap_or(Path::new(what));
+        refuse_input("--page", page, &[Path::new(what), parts])?;
+    }
     let catalog = catalog(intent.parts.as_deref())?;
     let (fabric, spec) = design_of(what, settings)?;
     let limits = Limits {
@@ -98,7 +103,11 @@ fn design_of(what: &str, settings: &[(&str, &str)]) -> Result<(Fabric, Option<Cl
         return Ok((site.fabric, spec_of(what, settings).ok()));
     }
     let named = of_list(Path::new(what))?;
-    let rate = settings.iter().find(|(key, _)| *key == "rate").and_then(|(_, value)| value.parse().ok());
+    if let Some((key, _)) = settings.iter().find(|(key, _)| *key != "rate") {
+        let help = "write a scenario with preset = \"cables\", and the key under [fabric]";
+        return Err(CliError::input(format!("--set {key}: the report of a file takes the rate alone"), help));
+    }
+    let rate = settings.first().and_then(|(_, value)| value.trim_matches('"').parse().ok());
     let built = named.list.fabric(&named.found, &CableDesign { rate, ..CableDesign::default() });
     let built = built.map_err(|error| CliError::refused(&format!("{what}: {error}")))?;
     Ok((built.fabric, None))

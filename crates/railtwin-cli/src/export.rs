@@ -16,7 +16,7 @@ use crate::export_site::site_of;
 use crate::export_topology::{self, TopologyArgs};
 use crate::export_write::{one_file, written};
 use crate::foreseen::goes_on;
-use crate::overwritten::refuse_input;
+use crate::overwritten::{refuse_evidence, refuse_input};
 use crate::{CliError, Streams};
 
 /// Arguments of `export`.
@@ -185,7 +185,10 @@ fn topology(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     if let Some(path) = &args.output {
-        refuse_input("--output", path, &[Path::new(&args.what)])?;
+        refuse_evidence("--output", path, &[Path::new(&args.what)])?;
+    }
+    if let Some(folder) = &args.folder {
+        refuse_input("DIR", folder, &[Path::new(&args.what)])?;
     }
     let files = export_topology::files(form, &args.what, &args.settings, &args.topology, streams)?;
     match (args.folder.as_deref(), files.as_slice()) {
@@ -209,7 +212,8 @@ fn order(form: OwnForm, args: &ExportArgs, streams: &mut Streams<'_>) -> Result<
         return Err(CliError::input(message, "write --output FILE in place of the folder"));
     }
     if let Some(path) = &args.output {
-        refuse_input("--output", path, &[Path::new(&args.what)])?;
+        let read = args.order.read();
+        refuse_input("--output", path, &[&[Path::new(&args.what)], read.as_slice()].concat())?;
     }
     let text = match form {
         OwnForm::Bom => bom(&args.what, &args.order)?,

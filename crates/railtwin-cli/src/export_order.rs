@@ -23,6 +23,13 @@ pub struct OrderArgs {
     parts: Option<PathBuf>,
 }
 
+impl OrderArgs {
+    /// Files that are read beside the fabric.
+    pub(crate) fn read(&self) -> Vec<&Path> {
+        [&self.site, &self.parts].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+}
+
 /// Every cable with device, port, rack, unit and optic of both ends, as CSV; a summary goes to the notes.
 pub(crate) fn schedule(
     what: &str,

@@ -45,9 +45,26 @@ pub(crate) fn files(
         let count = topology.findings.len();
         writeln!(streams.notes, "{count} findings in {what}: `railtwin import {what}` lists them")?;
     }
+    refuse_sizes(&options.block_sizes)?;
     let options =
         WriteOptions { block_sizes: options.block_sizes.clone(), gpu_type: options.gpu_type.clone() };
     write(&topology, &options).map_err(|error| refused(&error))
+}
+
+/// Refuses sizes that no scheduler takes: each is the one before times a power of two.
+fn refuse_sizes(sizes: &[u32]) -> Result<(), CliError> {
+    let fits = |pair: &[u32]| {
+        pair[1] > pair[0] && pair[1].is_multiple_of(pair[0]) && (pair[1] / pair[0]).is_power_of_two()
+    };
+    if sizes.contains(&0) || !sizes.windows(2).all(fits) {
+        let shown: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        let message = format!("--block-sizes {}: these are no sizes of blocks", shown.join(","));
+        return Err(CliError::input(
+            message,
+            "write hosts from the smallest up, each twice, four times … the one before",
+        ));
+    }
+    Ok(())
 }
 
 /// The topology of a preset, a scenario, a file or a folder.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use railtwin::cost::files::{Reading, of_files};
+use railtwin_fabric::cable_list::{DeviceRole, role_of};
 use railtwin_formats::{
     ChakraTrace, HtsimConnections, HtsimTopology, LingjunTopology, SimaiPolicy, SimaiTopology, SimaiWorkload,
     parse_chakra_groups,
@@ -343,10 +344,31 @@ fn topology(files: &[Read], form: &'static Form) -> Result<(Facts, Around), CliE
     Ok((facts, around))
 }
 
+/// Hosts that a job may run on: with GPUs, at a switch.
+fn job_hosts(topology: &Topology) -> u32 {
+    let list = &topology.list;
+    let is_cabled =
+        |row: u32| list.devices()[row as usize].ports.iter().any(|&port| list.peer(port).is_some());
+    let has_gpus = |row: u32| matches!(list.devices()[row as usize].role, None | Some(DeviceRole::Host));
+    let named = |row: u32| {
+        let role = role_of(&list.devices()[row as usize].name);
+        role.is_none_or(|role| matches!(role, DeviceRole::Host | DeviceRole::Leaf))
+    };
+    topology.hosts().filter(|&row| is_cabled(row) && has_gpus(row) && named(row)).count() as u32
+}
+
 fn around(files: &[Read], form: &'static Form, topology: &Topology) -> Around {
-    let hosts = topology.hosts().count() as u32;
+    let hosts = job_hosts(topology);
+    let is_built = match (form.name, files) {
+        ("htsim", [(path, bytes)]) => {
+            HtsimTopology::parse(&path.display().to_string(), bytes).is_ok_and(|parsed| parsed.spec().is_ok())
+        }
+        ("lingjun", _) => true,
+        _ => false,
+    };
     match (form.name, files) {
-        ("lingjun" | "htsim", [(path, _)]) => Around::Fabric { key: form.name, path: path.clone(), hosts },
+        _ if hosts < 2 => Around::Nothing("a topology without two hosts that a job could run on"),
+        (_, [(path, _)]) if is_built => Around::Fabric { key: form.name, path: path.clone(), hosts },
         (_, [(path, _)]) => {
             let rated = topology.list.ports().iter().any(|port| port.rate.is_some());
             Around::Listed { path: path.clone(), hosts, rated }

@@ -21,7 +21,9 @@ impl<'a> SourceFile<'a> {
 
     /// The first bytes as text, for looking at what a file is.
     pub fn head(&self) -> std::borrow::Cow<'a, str> {
-        String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(1 << 16)])
+        // A mark of byte order says nothing of what the file is.
+        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.bytes);
+        String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)])
     }
 }
 

@@ -151,12 +151,8 @@ impl<'a> Layout<'a> {
             }
             (nics, ports) = (nics.max(site.nic + 1), ports.max(site.port + 1));
             let own = self.rate(port)?;
-            if rate.is_some_and(|known| known != own) {
-                let name = &self.list.devices()[host as usize].name;
-                let accepted = "ports of a host in one network have one rate";
-                return Err(FabricError::range("rate of ports of", format!("{name}: {own}"), accepted));
-            }
-            rate = Some(own);
+            // A port that came up slower than its kin is a port of the same NIC; its cable has the rate of the slower end.
+            rate = rate.max(Some(own));
         }
         let nic = NicModel { ports: ports.max(1), port_capacity: rate.unwrap_or(Rate::ZERO) };
         Ok((nics, nic))

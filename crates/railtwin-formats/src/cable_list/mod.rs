@@ -139,7 +139,7 @@ pub fn read_cable_list(
         }
         taken.extend(Row { source_name, columns: &columns, record: &record, line }.read(&mut list)?);
     }
-    if list.cables().is_empty() {
+    if list.cables().is_empty() && taken.is_empty() {
         return Err(FormatError::new(FORMAT, source_name, "has no cable", "write a row for each cable"));
     }
     Ok((list, taken))

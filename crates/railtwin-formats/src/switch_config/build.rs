@@ -245,7 +245,7 @@ impl Builder<'_> {
         let side = u32::from(ends[1] == port);
         let first = fabric.ports(fabric.port_device(far)).next()?;
         let before = (first.0..far.0)
-            .filter(|&other| fabric.port_role(PortId(other)) == fabric.port_role(far))
+            .filter(|&other| role_name(fabric.port_role(PortId(other))) == role_name(fabric.port_role(far)))
             .count();
         Some(FabricPort {
             port: fabric.port_index(port),

@@ -56,7 +56,11 @@ impl FailurePoints {
         });
         let header = ["tier", "switches", "single points", "NICs at risk"];
         let mut text = table(&header, &rows.collect::<Vec<_>>());
-        let verdict = if self.survives_any_leaf { "met" } else { "not met" };
+        let verdict = match self.tiers.iter().any(|tier| tier.tier == "leaf") {
+            false => "there are no leaves",
+            true if self.survives_any_leaf => "met",
+            true => "not met",
+        };
         text.push_str(&format!("G3, any one leaf may fail: {verdict}\n"));
         text
     }

@@ -104,6 +104,11 @@ impl FabricCandidate {
         self.bill.price()
     }
 
+    /// Whether the price has all parts: none is missing in the catalog.
+    pub fn is_priced(&self) -> bool {
+        self.notes.is_empty() && self.price().usd > 0.0
+    }
+
     /// Power of the network.
     pub fn power(&self) -> Power {
         self.bill.power()

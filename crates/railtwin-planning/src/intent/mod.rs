@@ -136,10 +136,13 @@ pub struct Plan {
 impl Plan {
     /// The cheapest candidate; none where there is none or nothing has a price.
     pub fn cheapest(&self) -> Option<&FabricCandidate> {
-        let priced = self.candidates.iter().filter(|candidate| candidate.price().usd > 0.0);
+        let priced = self.candidates.iter().filter(|candidate| candidate.is_priced());
         priced.min_by(|a, b| a.price().usd.total_cmp(&b.price().usd))
     }
 }
+
+/// Most ports of a switch: the largest chassis has 576 of 800 Gbps.
+const MOST_SWITCH_PORTS: u32 = 1_152;
 
 /// A switch: its ports, and the part of the catalog where there is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,10 +166,11 @@ impl SwitchModel {
             )
         };
         let (ports, rate) = name.split_once(['x', 'X']).ok_or_else(refuse)?;
-        let ports = ports.trim().parse().ok().filter(|&ports: &u32| (1..=65_536).contains(&ports));
+        let ports = ports.trim().parse().ok().filter(|&ports: &u32| (1..=MOST_SWITCH_PORTS).contains(&ports));
         let gbps = rate
             .trim()
-            .trim_end_matches(['G', 'g'])
+            .strip_suffix(['G', 'g'])
+            .unwrap_or(rate.trim())
             .parse()
             .ok()
             .filter(|&g: &u64| (1..=100_000).contains(&g));
@@ -182,6 +186,14 @@ impl SwitchModel {
 }
 
 impl Intent {
+    /// Checks the switches by name.
+    ///
+    /// # Errors
+    /// What is wrong with the first that is none, in words.
+    pub fn check(&self, catalog: &Catalog) -> Result<(), String> {
+        self.switches.iter().try_for_each(|name| SwitchModel::find(name, catalog).map(|_| ()))
+    }
+
     /// The smallest fabric of each combination, and why the others have none.
     pub fn plan(&self, catalog: &Catalog) -> Plan {
         let mut plan = Plan {

@@ -1,9 +1,9 @@
 //! A design that is spelled out already, as a candidate: its counts, price, power and losses.
 use railtwin_catalog::{Catalog, PartKind};
 use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
-use railtwin_units::Rate;
+use railtwin_units::{Rate, SimTime};
 
-use super::{Combination, FabricCandidate, Intent, Style, SwitchModel};
+use super::{Combination, FabricCandidate, Intent, Lengths, Style, SwitchModel};
 
 impl FabricCandidate {
     /// The candidate of a design. Its switches are the cheapest of the catalog that hold the ports of every tier, one
@@ -35,9 +35,20 @@ impl FabricCandidate {
             style: if is_rail { Style::RailOptimised } else { Style::Clos },
             gpus: spec.pods * spec.segments * spec.hosts * spec.host.gpus,
             host: spec.host.clone(),
+            lengths: Some(lengths_of(&spec)),
             ..Intent::default()
         };
         Self::of(&intent, combination, &switch, spec, catalog)
+    }
+}
+
+/// Lengths by the delays of the design: light in fibre takes 5 ns a metre.
+fn lengths_of(spec: &ClosSpec) -> Lengths {
+    let metres = |delay: SimTime| delay.ps() as f64 / 5_000.0;
+    Lengths {
+        access_m: metres(spec.access_delay),
+        leaf_spine_m: metres(spec.leaf_spine_delay),
+        spine_core_m: metres(spec.spine_core_delay),
     }
 }
 

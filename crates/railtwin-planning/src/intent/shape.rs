@@ -88,7 +88,11 @@ impl<'a> Shape<'a> {
 
     /// Cables between a core and each pod.
     pub(crate) fn core_to_pod(&self) -> u32 {
-        if self.has_cores { self.spec.spines * self.spec.spine_up / self.spec.cores } else { 0 }
+        if self.has_cores {
+            (self.spec.spines * self.spec.spine_up).checked_div(self.spec.cores).unwrap_or(0)
+        } else {
+            0
+        }
     }
 
     /// Capacity of a leaf towards its active hosts, and towards the spines, bit/s.

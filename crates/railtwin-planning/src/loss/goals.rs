@@ -1,5 +1,5 @@
 //! The goals of HPN (Qian et al., SIGCOMM 2024, section 2.4) as rules, each with the number behind its answer.
-use railtwin_fabric::clos::{Chip, ClosSpec};
+use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
 use serde::Serialize;
 
 use super::{LossReport, LostPart};
@@ -13,6 +13,10 @@ const GPUS_LATER: u64 = 100_000;
 const GPUS_DIRECT: u64 = 1_000;
 /// Switches of a path across two tiers.
 const HOPS_OF_TWO_TIERS: u32 = 3;
+
+/// What G2 demands.
+const G2: &str =
+    "15,000 GPUs meet over 3 switches and 1 stage of hashing, 1,000 GPUs over 1 switch of their rail";
 
 /// A goal and whether a design meets it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -71,9 +75,17 @@ fn performance(spec: &ClosSpec, counts: &Counts) -> Goal {
     let in_pod = Counts::of(&ClosSpec { pods: 1, ..spec.clone() });
     let seen = if in_pod.gpus >= GPUS_NOW { &in_pod } else { counts };
     let segment = counts.gpus_per_segment;
+    if spec.groups == SpineGroups::PerLeaf {
+        return Goal {
+            name: "G2",
+            demand: G2,
+            passes: false,
+            because: "rails of a rail-only tier 2 do not meet in the network".to_owned(),
+        };
+    }
     Goal {
         name: "G2",
-        demand: "15,000 GPUs meet over 3 switches and 1 stage of hashing, 1,000 GPUs over 1 switch of their rail",
+        demand: G2,
         passes: seen.gpus >= GPUS_NOW
             && seen.hops_worst <= HOPS_OF_TWO_TIERS
             && seen.hash_stages <= 1

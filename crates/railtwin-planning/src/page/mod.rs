@@ -104,7 +104,7 @@ fn answer(plan: &Plan) -> String {
 }
 
 fn cheapest_survivor(plan: &Plan) -> Option<&FabricCandidate> {
-    let survivors = plan.candidates.iter().filter(|one| survives_leaf(one) && one.price().usd > 0.0);
+    let survivors = plan.candidates.iter().filter(|one| survives_leaf(one) && one.is_priced());
     survivors.min_by(|a, b| a.price().usd.total_cmp(&b.price().usd))
 }
 

@@ -52,4 +52,5 @@ pub(crate) const ALL: &[Form] = &[
     graphml::FORM,
     dot::FORM,
     cables::FORM,
+    cables::map::FORM,
 ];

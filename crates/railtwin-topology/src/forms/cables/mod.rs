@@ -1,4 +1,5 @@
 //! Cable lists (CSV) as a form: the reader and writer of `railtwin_formats`, with counts and findings like the others.
+pub(crate) mod map;
 mod read;
 mod write;
 

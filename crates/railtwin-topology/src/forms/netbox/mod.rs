@@ -23,6 +23,12 @@ pub(crate) const FORM: Form = Form {
     write: Some(write::write),
 };
 
+/// Whether lists of interfaces or cables stand anywhere in a file: devices may fill its beginning.
+fn holds(bytes: &[u8]) -> bool {
+    let lists: [&[u8]; 2] = [b"\"interfaces\"", b"\"cables\""];
+    lists.iter().any(|list| bytes.windows(list.len()).any(|window| window == *list))
+}
+
 fn is_one(source: &SourceFile<'_>) -> bool {
     let head = source.head();
     let text = head.trim_start_matches('\u{feff}').trim_start();
@@ -33,5 +39,5 @@ fn is_one(source: &SourceFile<'_>) -> bool {
             || (has(&["cables", "interfaces", "interface_list", "cable_list"])
                 && has(&["device_type", "device_name"]))
             || (is_page && has(&["device_type", "device_role", "device"]) && has(&["url", "display"]))
-            || (has(&["devices"]) && has(&["interfaces", "cables"]) && has(&["device_type", "role"])))
+            || (has(&["devices"]) && has(&["device_type", "role"]) && holds(source.bytes)))
 }

@@ -62,7 +62,6 @@ impl<'a> Reading<'a> {
             let (before, comment) = line.split_once('#').unwrap_or((line, ""));
             if let Some(part) = before.trim_end().strip_suffix('\\') {
                 whole.push_str(part);
-                whole.push(' ');
                 continue;
             }
             whole.push_str(before);
