@@ -97,9 +97,15 @@ impl Format {
 }
 
 /// What would be accepted, for errors.
-const ACCEPTED: &str = "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), \
-                        their communicators as .json beside them, connection matrices of htsim (connections), and \
-                        topologies, of which `railtwin import --help` lists the forms; --as says which";
+fn accepted() -> String {
+    let topologies: Vec<&str> = format_names().into_iter().filter(|name| !WORK.contains(name)).collect();
+    format!(
+        "accepted are SimAI workload texts (simai), Chakra traces named <name>.<rank>.et (chakra), their communicators as \
+         .json beside them, connection matrices of htsim (connections), NCCL's topologies of hosts (nccl-topology), and \
+         topologies ({}); --as says which",
+        topologies.join(", ")
+    )
+}
 
 /// A file and its bytes.
 type Read = (PathBuf, Vec<u8>);
@@ -150,10 +156,10 @@ fn in_folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     for path in paths {
         if path.is_dir() {
             let refuse =
-                |error| CliError::input(format!("cannot read {}: {error}", path.display()), ACCEPTED);
+                |error| CliError::input(format!("cannot read {}: {error}", path.display()), accepted());
             let files = files_of(path).map_err(refuse)?;
             if files.is_empty() {
-                return Err(CliError::input(format!("{} holds no file", path.display()), ACCEPTED));
+                return Err(CliError::input(format!("{} holds no file", path.display()), accepted()));
             }
             all.extend(files);
         } else {
@@ -166,7 +172,7 @@ fn in_folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 /// Reads the files; a name that is none stands for the traces of all its ranks.
 fn read_all(paths: &[PathBuf]) -> Result<Vec<Read>, CliError> {
     let refuse = |path: &Path, error: std::io::Error| {
-        CliError::input(format!("cannot read {}: {error}", path.display()), ACCEPTED)
+        CliError::input(format!("cannot read {}: {error}", path.display()), accepted())
     };
     let mut files = Vec::new();
     for path in paths {
@@ -216,7 +222,7 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
     for (file, format) in files.iter().zip(&work) {
         if format.is_none_or(|format| format.name() != first.name()) {
             let what = if format.is_none() { "is of no known format" } else { "is of another format" };
-            return Err(CliError::input(format!("{} {what}", file.0.display()), ACCEPTED));
+            return Err(CliError::input(format!("{} {what}", file.0.display()), accepted()));
         }
     }
     Ok(*first)
@@ -252,7 +258,7 @@ fn topology_form(files: &[Read]) -> Result<Format, CliError> {
             [name] => format!("{name} is of no known format"),
             _ => format!("{} and {} more files are of no known format", names[0], names.len() - 1),
         };
-        CliError::input(what, ACCEPTED)
+        CliError::input(what, accepted())
     })
 }
 
