@@ -1,6 +1,8 @@
 # Fabrics from an intent, designs side by side, topology files of other projects.
-"""The calls before there is a cluster: plan, search_designs, compare_designs, design_report, read_topology,
-write_topology. Each is the command of the same words, so that both say the same."""
+"""The calls before there is a cluster: plans, searches, comparisons, reports, topology files.
+
+Each is the command of the same words, so that both say the same.
+"""
 
 import io
 import json
@@ -16,7 +18,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 def _said(words: Iterable[str]) -> str:
-    """What the command prints for some words.
+    """Return what the command prints for some words.
 
     Raises `ArgumentError` with what the command says of words that it refuses.
     """
@@ -27,14 +29,23 @@ def _said(words: Iterable[str]) -> str:
     return out.getvalue()
 
 
+def _read(words: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON that the command prints for some words."""
+    answer: dict[str, Any] = json.loads(_said([*words, "--json"]))
+    return answer
+
+
 def _options(pairs: Mapping[str, Any]) -> list[str]:
     """Options of the command; what is None or empty is left out, lists are joined by commas."""
     words: list[str] = []
     for name, value in pairs.items():
         if value is None or value == ():
             continue
-        several = isinstance(value, Iterable) and not isinstance(value, str | os.PathLike)
-        words += [f"--{name}", ",".join(map(str, value)) if several else os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            text = ",".join(map(str, value))
+        else:
+            text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        words += [f"--{name}", text]
     return words
 
 
@@ -63,11 +74,21 @@ def plan(
 
     Raises `ArgumentError`.
     """
-    options = _options({
-        "gpus": gpus, "host": host, "switch": switches, "tiers": tiers, "oversubscription": oversubscription,
-        "core-oversubscription": core_oversubscription, "planes": planes, "tors": tors, "parts": parts, "page": page,
-    })
-    return json.loads(_said(["design", style, *options, "--json"]))
+    options = _options(
+        {
+            "gpus": gpus,
+            "host": host,
+            "switch": switches,
+            "tiers": tiers,
+            "oversubscription": oversubscription,
+            "core-oversubscription": core_oversubscription,
+            "planes": planes,
+            "tors": tors,
+            "parts": parts,
+            "page": page,
+        }
+    )
+    return _read(["design", style, *options])
 
 
 def search_designs(
@@ -79,7 +100,7 @@ def search_designs(
     parts: str | os.PathLike[str] | None = None,
     page: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Find the cheapest fabric in which all GPUs stay connected, each with half its bandwidth, when any leaf is lost.
+    """Find the cheapest fabric that keeps all GPUs connected, at half their bandwidth, without any one leaf.
 
     >>> import railtwin as rt
     >>> rt.search_designs(gpus=512)["best"]["loss"]["losses"][0]["pairs_cut"]
@@ -87,11 +108,17 @@ def search_designs(
 
     Raises `ArgumentError`.
     """
-    options = _options({
-        "gpus": gpus, "host": host, "oversubscription": oversubscription,
-        "core-oversubscription": core_oversubscription, "parts": parts, "page": page,
-    })
-    return json.loads(_said(["design", "search", *options, "--json"]))
+    options = _options(
+        {
+            "gpus": gpus,
+            "host": host,
+            "oversubscription": oversubscription,
+            "core-oversubscription": core_oversubscription,
+            "parts": parts,
+            "page": page,
+        }
+    )
+    return _read(["design", "search", *options])
 
 
 def compare_designs(
@@ -107,7 +134,7 @@ def compare_designs(
     Raises `ArgumentError`.
     """
     words = ["design", "compare", os.fspath(a), os.fspath(b)]
-    return json.loads(_said([*words, *_options({"parts": parts}), "--json"]))
+    return _read([*words, *_options({"parts": parts})])
 
 
 def design_report(
@@ -120,9 +147,9 @@ def design_report(
     parts: str | os.PathLike[str] | None = None,
     page: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Compute what the papers ask of a design: goals, ports, search space, price, losses, power, buildings, optics.
+    """Compute what the papers ask of a design: goals, ports, paths, price, losses, power, buildings, optics.
 
-    `settings` are keys of `[fabric]` of a preset. `reads` are bytes that a GPU reads for a step, `step` its time.
+    `settings` are keys of `[fabric]` of a preset; `reads` bytes that a GPU reads for a step, `step` its time.
 
     >>> import railtwin as rt
     >>> rt.design_report("hpn", settings={"segments": 2, "hosts": 4})["search_space"]["product"]
@@ -133,7 +160,8 @@ def design_report(
     options = _options({"building": building_mw, "reads": reads, "step": step, "parts": parts, "page": page})
     for key, value in (settings or {}).items():
         options += ["--set", f"{key}={json.dumps(value)}"]
-    return json.loads(_said(["design", os.fspath(what), "--report", *options, "--json"]))["report"]
+    report: dict[str, Any] = _read(["design", os.fspath(what), "--report", *options])["report"]
+    return report
 
 
 def read_topology(files: Paths, *, form: str | None = None) -> dict[str, Any]:
@@ -142,11 +170,12 @@ def read_topology(files: Paths, *, form: str | None = None) -> dict[str, Any]:
     Raises `ArgumentError`.
     """
     several = [files] if isinstance(files, str | os.PathLike) else files
-    words = ["import", *map(os.fspath, several), *_options({"as": form}), "--json"]
-    return json.loads(_said(words))
+    return _read(["import", *(os.fspath(file) for file in several), *_options({"as": form})])
 
 
-def write_topology(what: str | os.PathLike[str], form: str, *, folder: str | os.PathLike[str] | None = None) -> str:
+def write_topology(
+    what: str | os.PathLike[str], form: str, *, folder: str | os.PathLike[str] | None = None
+) -> str:
     """Write a preset, a scenario or a topology file in another form; a form of several files needs `folder`.
 
     Returns the text, or with `folder` what the command says.
