@@ -167,6 +167,13 @@ def design_report(
 def read_topology(files: Paths, *, form: str | None = None) -> dict[str, Any]:
     """Read topology files of other projects: what is counted, and where they contradict themselves.
 
+    >>> import pathlib, tempfile
+    >>> import railtwin as rt
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "topology.conf"
+    >>> _ = file.write_text("SwitchName=s1 Nodes=n[1-4]")
+    >>> rt.read_topology(file)["counts"]["hosts"]
+    4
+
     Raises `ArgumentError`.
     """
     several = [files] if isinstance(files, str | os.PathLike) else files

@@ -87,7 +87,7 @@ fn presets_spell_the_same_fabric() {
 #[test]
 fn all_is_json() {
     let plan = plan(&Intent::default());
-    let json = serde_json::to_string(&plan).expect("JSON");
+    let json = serde_json::to_string_pretty(&plan).expect("JSON");
     for key in
         ["\"candidates\"", "\"spine_up\"", "\"assumed_usd\"", "\"to_pods\"", "\"uplink_bps\": 400000000000"]
     {

@@ -191,7 +191,16 @@ fn host_models_of_a_name_come_back() {
     for name in HostModel::NAMES {
         let model = HostModel::named(name).expect("known");
         let host = NcclHost::of_model(&model);
-        assert!(host.notes.is_empty(), "{name}: {:?}", host.notes);
+        // Links of other makers are no whole number of NVLinks, which a note says.
+        if !host.notes.is_empty() {
+            assert!(
+                host.notes.iter().all(|note| note.contains("no count of NVLinks")),
+                "{name}: {:?}",
+                host.notes
+            );
+            assert!(["mi300x", "tpu-v4"].contains(&name), "{name}");
+            continue;
+        }
         let again = parse("x.xml", host.to_xml().as_bytes()).expect("what was written");
         assert_eq!(again.host_model().expect("a host").model, model);
         assert!(

@@ -130,6 +130,8 @@ const QUICK: &[&str] = &["railtwin-catalog", "railtwin-evaluation/reproduce/desi
 /// questions.
 #[cfg(test)]
 const NOT_NEEDED: &[&str] = &[
+    "railtwin-cabling",
+    "railtwin-topology",
     "railtwin-formats/error",
     "railtwin-formats/lib",
     "railtwin-formats/simai_topology",
@@ -186,14 +188,12 @@ const NOT_NEEDED: &[&str] = &[
 #[cfg(test)]
 const BESIDE: &[&str] = &[
     "railtwin-answers",
-    "railtwin-cabling",
     "railtwin-cli",
     "railtwin-features",
     "railtwin-lab",
     "railtwin-python",
     "railtwin-replay",
     "railtwin-testkit",
-    "railtwin-topology",
     "railtwin-watch",
     "railtwin-worker",
 ];
