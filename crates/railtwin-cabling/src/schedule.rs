@@ -46,7 +46,7 @@ pub fn length_class_m(metres: f64) -> f64 {
 pub struct ScheduledCable {
     /// Rows of its ports in the list.
     pub ports: [u32; 2],
-    /// What it joins.
+    /// Its class.
     pub class: CableClass,
     /// Way along racks and trays with slack, metres.
     pub routed_m: f64,
@@ -236,7 +236,7 @@ impl ScheduleSummary {
     }
 }
 
-/// What a cable joins, by the roles and networks of its ends.
+/// Class of a cable, by the roles and networks of its ends.
 fn class_of(found: &Inference, devices: [usize; 2]) -> CableClass {
     let places = devices.map(|device| &found.places[device]);
     let tiers = places.map(|place| place.role.tier());

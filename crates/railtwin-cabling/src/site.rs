@@ -1,4 +1,4 @@
-//! What a room is like: racks, rows, where leaves stand, which devices share a building.
+//! A floor plan: racks, rows, places of leaves, devices that share a building.
 use crate::error::{CablingError, Refused};
 use crate::fields::Fields;
 

@@ -8,7 +8,7 @@ use crate::part::Part;
 /// So many of a part.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BillLine {
-    /// What the parts are for, such as `leaf` or `leaf-spine cable`.
+    /// Purpose of the parts, such as `leaf` or `leaf-spine cable`.
     pub role: String,
     /// Name of the part.
     pub part: String,

@@ -1,4 +1,4 @@
-//! What can be wrong with a table of parts.
+//! Errors of a table of parts.
 use std::fmt;
 
 /// A line of a table that cannot be taken: its place, the key, the value, and what would be accepted.

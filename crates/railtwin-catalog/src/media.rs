@@ -8,7 +8,7 @@ use crate::catalog::Catalog;
 use crate::money::{Money, Power};
 use crate::part::{Medium, Part, PartKind};
 
-/// What carries a link.
+/// Optics and cable of a link.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LinkMedia {
     /// Medium.

@@ -83,6 +83,7 @@ struct Design {
 }
 
 pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), CliError> {
+    refuse_idle(args)?;
     match (args.words[0].as_str(), &args.words[1..]) {
         ("search", []) => return design_intent::find(&args.intent, args.json, streams),
         ("compare", names) => {
@@ -114,6 +115,29 @@ pub(crate) fn run(args: &DesignArgs, streams: &mut Streams<'_>) -> Result<(), Cl
     match args.json {
         true => write_json(&designs, streams.out),
         false => write_text(&designs, streams.out),
+    }
+}
+
+/// Refuses options that the call would pass over.
+fn refuse_idle(args: &DesignArgs) -> Result<(), CliError> {
+    let first = args.words[0].as_str();
+    let verb = ["search", "compare", "parts"].contains(&first);
+    let (plans, reports) = (args.intent.gpus.is_some() && first != "compare", args.report.report);
+    let is_set = !args.settings()?.is_empty();
+    let idle = [
+        ("--gpus", args.intent.gpus.is_some() && ["compare", "parts"].contains(&first)),
+        ("--report", reports && (verb || plans)),
+        ("--set and its kin", is_set && (verb || plans)),
+        ("--page", args.intent.page.is_some() && !plans && !reports),
+        ("--parts", args.intent.parts.is_some() && !plans && !reports && first != "compare"),
+        ("--json", args.json && first == "parts"),
+    ];
+    match idle.into_iter().find(|(_, is_idle)| *is_idle) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let help = "leave it out; `railtwin design --help` says what each belongs to";
+            Err(CliError::input(format!("{option} changes nothing in this call of design"), help))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use railtwin_fabric::HostModel;
 use railtwin_planning::intent::{Intent, Plan, Style};
 use railtwin_planning::loss::Goals;
 use railtwin_planning::page;
-use railtwin_planning::search::{FabricGrowth, SearchResult, core_curve, search};
+use railtwin_planning::search::{FabricGrowth, SearchResult, search};
 use railtwin_planning::text::core_curve_text;
 use railtwin_store::{input, write_whole};
 use serde_json::{Value, json};
@@ -19,10 +19,7 @@ use crate::{CliError, Streams};
 /// Most GPUs of an intent: more have more ports than ids.
 const MOST_GPUS: u32 = 4_000_000;
 
-/// Oversubscriptions of the core for which the largest pod is shown (HPN section 7 has 15:1).
-const CORE_RATIOS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 15.0, 31.0, 63.0];
-
-/// What someone wants of a fabric.
+/// Options of an intent.
 #[derive(Args, Default, Debug)]
 pub struct IntentArgs {
     /// GPUs that the fabric carries: plans the fabrics of a style (rail-optimised, clos) that do
@@ -205,7 +202,6 @@ pub(crate) fn find(args: &IntentArgs, as_json: bool, streams: &mut Streams<'_>) 
     let catalog = catalog(args.parts.as_deref())?;
     let intent = args.intent(Style::RailOptimised)?;
     let found = search(&intent, &catalog);
-    let curve = found.best.as_ref().map(|best| core_curve(&best.spec, &CORE_RATIOS)).unwrap_or_default();
     // The page shows the cheapest beside its kin: the same switch and tiers, other planes and leaves of a NIC.
     let kin = found.best.as_ref().map_or_else(
         || intent.clone(),
@@ -219,14 +215,13 @@ pub(crate) fn find(args: &IntentArgs, as_json: bool, streams: &mut Streams<'_>) 
     );
     write_page(args, &page::render(&kin.plan(&catalog), Some(&found)), streams)?;
     if as_json {
-        let mut value = json!(found);
-        value["core_curve"] = json!(curve);
-        return print_json(&value, streams.out);
+        return print_json(&json!(found), streams.out);
     }
     print_found(&found, streams.out)?;
+    let curve = &found.core_curve;
     if !curve.is_empty() {
         writeln!(streams.out, "\nlargest pod by oversubscription of the core:")?;
-        write!(streams.out, "{}", core_curve_text(&curve))?;
+        write!(streams.out, "{}", core_curve_text(curve))?;
     }
     Ok(())
 }

@@ -221,8 +221,13 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
     };
     for (file, format) in files.iter().zip(&work) {
         if format.is_none_or(|format| format.name() != first.name()) {
-            let what = if format.is_none() { "is of no known format" } else { "is of another format" };
-            return Err(CliError::input(format!("{} {what}", file.0.display()), accepted()));
+            let other = match format {
+                Some(other) => *other,
+                None => topology_form(std::slice::from_ref(file))?,
+            };
+            let what =
+                format!("{} is of another format than {}: {}", file.0.display(), first.name(), other.name());
+            return Err(CliError::input(what, accepted()));
         }
     }
     Ok(*first)

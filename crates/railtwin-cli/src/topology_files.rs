@@ -44,7 +44,7 @@ pub(crate) fn of_path(path: &Path, help: &str) -> Result<Topology, CliError> {
     of_bytes(&files, None)
 }
 
-/// Files of a folder and of the folders in it, in order of their names.
+/// Files of a folder and of the folders in it, in order of their names, without licences and READMEs.
 pub(crate) fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut open = vec![(folder.to_path_buf(), 0)];
@@ -55,12 +55,19 @@ pub(crate) fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
                 // A folder for each device, and one above them: deeper ones are of something else.
                 true if depth < 3 => open.push((path, depth + 1)),
                 true => {}
+                false if is_note(&path) => {}
                 false => files.push(path),
             }
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file of a folder tells of the others: a licence or a README, or a hidden file.
+fn is_note(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+    ["README", "LICENSE", "LICENCE", "NOTICE", "COPYING", "."].iter().any(|start| name.starts_with(start))
 }
 
 /// A refused file as an error of the command: what stands behind the last semicolon is the help.

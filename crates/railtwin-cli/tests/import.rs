@@ -163,6 +163,9 @@ fn files_of_htsim_are_a_fabric_and_a_workload() {
     // Bundles at the top make no fabric of ours, and are counted all the same.
     let answer = railtwin(&["import", &ours("data/htsim/test.topo"), "--json"]).json();
     assert_eq!((&answer["counts"]["hosts"], &answer["findings"]), (&json!(8), &json!([])));
+    // A folder as it is published, with its licence and README.
+    let answer = railtwin(&["import", &ours("data/lingjun"), "--json"]).json();
+    assert_eq!((&answer["format"], &answer["counts"]["hosts"]), (&json!("lingjun"), &json!(847)));
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn what_cannot_be_imported_is_refused() {
     refuse(&[&write("empty", "")], &["no known format"]);
     refuse(&["/no/such/file"], &["/no/such/file", "accepted"]);
     refuse(&[&simai, &simai], &["2 files", "one file at a time"]);
-    refuse(&[&simai, &ours("data/lingjun/topo.csv")], &["another format"]);
+    refuse(&[&simai, &ours("data/lingjun/topo.csv")], &["another format than simai: lingjun"]);
     let broken = std::fs::read_to_string(&simai).unwrap().replace("16777216", "12x");
     refuse(&[&write("broken.txt", &broken)], &["broken.txt:3", "column", "12x"]);
     refuse(&[&write("topo.csv", "ip,DSW,PSW,ASW\na,b\n")], &["topo.csv"]);
@@ -187,5 +190,5 @@ fn what_cannot_be_imported_is_refused() {
     refuse(&[&write("x.et", "")], &["<name>.<rank>.et"]);
     refuse(&[&simai, "--as", "lingjun"], &["no column ip"]);
     let wrong = railtwin(&["import", &simai, "--as", "goal"]);
-    assert!(wrong.status == 2 && wrong.notes.contains("possible values: simai, chakra, lingjun"));
+    assert!(wrong.status == 2 && wrong.notes.contains("possible values: simai, chakra, connections"));
 }

@@ -1,4 +1,4 @@
-//! What the papers ask of a design, computed on one fabric, section by section.
+//! A report on one fabric: the questions that the papers ask of a design, section by section.
 use std::fmt::Display;
 
 use railtwin_catalog::Catalog;
@@ -31,9 +31,6 @@ const ASSUMED_CHIPS_PER_CHASSIS: u32 = 8;
 
 /// Air at the heat sinks of switches, in °C.
 const ASSUMED_AIR_C: f64 = 35.0;
-
-/// Ratios of the curve of core oversubscription; 15:1 is HPN's (section 7).
-const CORE_RATIOS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 15.0, 31.0, 63.0];
 
 /// Limits that a report judges against.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,11 +78,15 @@ pub fn sections(
     limits: &Limits,
 ) -> Vec<Section> {
     let mut all = Vec::new();
-    if let Some(spec) = spec {
-        of_counts(spec, catalog, &mut all);
+    let candidate = spec.map(|spec| FabricCandidate::of_design(spec.clone(), catalog));
+    if let Some((spec, candidate)) = spec.zip(candidate.as_ref()) {
+        of_counts(spec, candidate, &mut all);
     }
     of_graph(fabric, spec, limits, &mut all);
     if let Some(parts) = PartPower::of(catalog) {
+        let host = fabric.host_models().first().map_or("", |model| model.name.as_str());
+        let switch = candidate.as_ref().map(|candidate| candidate.combination.switch.as_str());
+        let parts = parts.with(catalog, host, switch);
         let budget = PowerBudget::of_pod(fabric, 0, limits.building_w, parts);
         all.push(Section::new(
             "power",
@@ -100,8 +101,7 @@ pub fn sections(
 }
 
 /// Goals, price, power, losses.
-fn of_counts(spec: &ClosSpec, catalog: &Catalog, all: &mut Vec<Section>) {
-    let candidate = FabricCandidate::of_design(spec.clone(), catalog);
+fn of_counts(spec: &ClosSpec, candidate: &FabricCandidate, all: &mut Vec<Section>) {
     let goals = Goals::of(spec);
     all.push(Section::new("goals", "goals of HPN (section 2.4)", goals.to_text(), &goals));
     let mut notes = candidate.bill_text();
@@ -115,7 +115,7 @@ fn of_counts(spec: &ClosSpec, catalog: &Catalog, all: &mut Vec<Section>) {
     all.push(Section::new("price", "price and power of the network, hosts left out", notes, price));
     let loss = &candidate.loss;
     all.push(Section::new("losses", "what one lost part takes", loss.to_text(), loss));
-    let curve = core_curve(spec, &CORE_RATIOS);
+    let curve = core_curve(spec);
     if !curve.is_empty() {
         let text = core_curve_text(&curve);
         all.push(Section::new(
@@ -127,7 +127,7 @@ fn of_counts(spec: &ClosSpec, catalog: &Catalog, all: &mut Vec<Section>) {
     }
 }
 
-/// What is counted on the built graph.
+/// Sections counted on the built graph.
 fn of_graph(fabric: &Fabric, spec: Option<&ClosSpec>, limits: &Limits, all: &mut Vec<Section>) {
     let chip = spec.and_then(|spec| match spec.chip {
         Chip::Of(chip) => Some(chip),

@@ -1,4 +1,4 @@
-//! What a built graph says by itself: distances, connections, the largest flow.
+//! Measures of a built graph by itself: distances, connections, the largest flow.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;

@@ -3,7 +3,7 @@ use railtwin_catalog::Catalog;
 use railtwin_fabric::preset::{Hpn, Layout as _};
 use railtwin_planning::intent::Intent;
 use railtwin_planning::loss::LostPart;
-use railtwin_planning::search::{FabricGrowth, compare, core_curve, search, survives_leaf};
+use railtwin_planning::search::{FabricGrowth, compare, core_curve_at, search, survives_leaf};
 
 #[test]
 fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
@@ -21,12 +21,16 @@ fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
         assert!(pair[0].usd < pair[1].usd && pair[0].bisection_share < pair[1].bisection_share);
     }
     assert!(found.to_text().contains("survive a lost leaf"));
+    // The pod of a small fabric can grow, and more oversubscription makes it no smaller.
+    assert!(found.core_curve.len() > 3);
+    assert!(found.core_curve.windows(2).all(|pair| pair[0].gpus_per_pod <= pair[1].gpus_per_pod));
+    assert!(found.core_curve.iter().all(|point| point.gpus_per_pod >= u64::from(intent.gpus)));
 }
 
 /// HPN section 7 and table 2: 15:1 makes the pod 1.875 times that of 1:1.
 #[test]
 fn oversubscription_of_the_core_buys_the_pod_of_hpn() {
-    let curve = core_curve(&Hpn::default().spec().unwrap(), &[1.0, 3.0, 7.0, 15.0, 127.0]);
+    let curve = core_curve_at(&Hpn::default().spec().unwrap(), &[1.0, 3.0, 7.0, 15.0, 127.0]);
     let pods: Vec<u64> = curve.iter().map(|point| point.gpus_per_pod).collect();
     assert_eq!((pods[0], pods[3]), (8_192, 15_360));
     assert!((pods[3] as f64 / pods[0] as f64 - 1.875).abs() < 1e-12);

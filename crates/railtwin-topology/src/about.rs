@@ -1,9 +1,9 @@
-//! What a topology knows of a device beside its name, its role and its ports.
+//! Facts of a device beside its name, its role and its ports.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_units::{Rate, SimTime};
 
-/// What a device is, as far as a file tells.
+/// Class of a device, as far as a file tells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum DeviceClass {
     /// Nothing is told.
@@ -17,7 +17,7 @@ pub enum DeviceClass {
     Aggregation,
 }
 
-/// What is known of a device.
+/// Facts of a device beside its name, role and ports.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct About {
     /// What it is.

@@ -1,4 +1,4 @@
-//! What a form is: an entry that is asked whether files are of it, reads them, and writes.
+//! A form: an entry that is asked whether files are of it, reads them, and writes.
 use railtwin_formats::FormatError;
 
 use crate::topology::Topology;

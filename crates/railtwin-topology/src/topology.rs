@@ -19,7 +19,7 @@ pub struct TopologyFinding {
     pub seen: String,
 }
 
-/// What the files of one form tell of a cluster.
+/// A cluster as the files of one form tell it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
     /// Name of the form that it was read from, such as `ibnetdiscover`; empty for one that was built.
@@ -38,7 +38,7 @@ pub struct Topology {
     pub notes: Vec<String>,
 }
 
-/// What is counted in a topology.
+/// Counts of a topology.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
     /// Hosts of every role.
@@ -70,7 +70,7 @@ impl Topology {
         row
     }
 
-    /// What is known of a device.
+    /// Facts of a device beside its name, role and ports.
     pub fn about_mut(&mut self, device: u32) -> &mut About {
         &mut self.about[device as usize]
     }

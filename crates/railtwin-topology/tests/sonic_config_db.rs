@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::wiring::{Built, cabled_counts, cables, damage, fabrics, kinds, read, roles, survives};
 
-/// What two devices are joined by: their names with NICs of hosts, rate and delay.
+/// A cable between two devices: their names with NICs of hosts, rate and delay.
 type Pair = ([(String, String); 2], Option<Rate>, Option<SimTime>);
 
 /// How often two devices are joined, by the NIC of the host where there is one, with rate and delay.

@@ -85,7 +85,7 @@ pub struct PortZone {
     pub optic: Option<String>,
 }
 
-/// What a zone is for.
+/// Purpose of a zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ZoneUse {
     /// For links of servers, and for peers.

@@ -31,7 +31,7 @@ struct PendingPeer {
     line: u64,
 }
 
-/// What the head of a design says for all classes.
+/// Settings at the head of a design, which hold for all classes.
 struct Defaults {
     optic: Option<String>,
     switch: Option<String>,

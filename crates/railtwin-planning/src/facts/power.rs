@@ -16,7 +16,7 @@ pub const BUILDING_GPUS: f64 = 15_000.0;
 /// Power of the building over that of its equipment.
 pub const ASSUMED_OVERHEAD: f64 = 1.2;
 
-/// What parts of a cluster draw.
+/// Power of the parts of a cluster.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PartPower {
     /// One host in W.
@@ -39,6 +39,16 @@ impl PartPower {
             optic_400g_w: catalog.part(PartKind::Optic, "400g-sr4")?.watts,
             overhead: ASSUMED_OVERHEAD,
         })
+    }
+
+    /// The same with the power of a host model and of a switch, where the catalog has them by these names.
+    pub fn with(self, catalog: &Catalog, host: &str, switch: Option<&str>) -> Self {
+        let watts = |kind, name: &str| catalog.part(kind, name).map(|part| part.watts);
+        Self {
+            host_w: watts(PartKind::Host, host).unwrap_or(self.host_w),
+            switch_w: switch.and_then(|name| watts(PartKind::Switch, name)).unwrap_or(self.switch_w),
+            ..self
+        }
     }
 }
 

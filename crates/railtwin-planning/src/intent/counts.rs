@@ -26,7 +26,7 @@ pub struct TierCounts {
     pub oversubscription: Option<f64>,
 }
 
-/// What a fabric consists of and how its GPUs reach each other.
+/// Counts of a fabric, and how its GPUs reach each other.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Counts {
     /// GPUs of active hosts.

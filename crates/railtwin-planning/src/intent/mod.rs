@@ -26,7 +26,7 @@ pub use counts::{Counts, TierCounts};
 pub(crate) use shape::Shape;
 
 railtwin_units::choice! {
-    /// Which NICs of a host share a leaf.
+    /// How NICs of a host share leaves.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum Style {
         /// NIC `r` of every host goes to leaf `r` of its segment.
@@ -65,7 +65,7 @@ impl Lengths {
 /// A fabric that someone wants. Lists are alternatives: each combination is a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intent {
-    /// Which NICs share a leaf.
+    /// How NICs of a host share leaves.
     pub style: Style,
     /// GPUs that the fabric carries at least.
     pub gpus: u32,
@@ -118,14 +118,14 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// What meets an intent.
+/// The fabrics that meet an intent.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Plan {
     /// GPUs asked for.
     pub gpus: u32,
     /// Name of the host model.
     pub host: String,
-    /// Which NICs share a leaf.
+    /// How NICs of a host share leaves.
     pub style: Style,
     /// A fabric of each combination that has one, in the order of the intent's lists.
     pub candidates: Vec<FabricCandidate>,

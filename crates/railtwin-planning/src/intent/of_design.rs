@@ -1,6 +1,6 @@
 //! A design that is spelled out already, as a candidate: its counts, price, power and losses.
 use railtwin_catalog::{Catalog, PartKind};
-use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec, Peers, SpineGroups};
 use railtwin_units::{Rate, SimTime};
 
 use super::{Combination, FabricCandidate, Intent, Lengths, Style, SwitchModel};
@@ -38,7 +38,15 @@ impl FabricCandidate {
             lengths: Some(lengths_of(&spec)),
             ..Intent::default()
         };
-        Self::of(&intent, combination, &switch, spec, catalog)
+        let left_out = [
+            (spec.peers != Peers::None).then_some(
+                "cables between switches of one tier are not in price, hops, bisection and losses",
+            ),
+            (spec.spare_hosts > 0).then_some("backup hosts and their cables are not in the price"),
+        ];
+        let mut candidate = Self::of(&intent, combination, &switch, spec, catalog);
+        candidate.notes.extend(left_out.into_iter().flatten().map(str::to_owned));
+        candidate
     }
 }
 

@@ -18,7 +18,7 @@ const SWITCH_LATENCY: SimTime = SimTime::from_ns(700);
 /// More uplinks of a spine than needed that are tried so that cores divide them.
 const MORE_UPLINKS: u32 = 8;
 
-/// What a leaf has to hold.
+/// Ports that a leaf has to hold.
 struct Leaf<'a> {
     intent: &'a Intent,
     switch: &'a SwitchModel,

@@ -14,7 +14,7 @@ const GPUS_DIRECT: u64 = 1_000;
 /// Switches of a path across two tiers.
 const HOPS_OF_TWO_TIERS: u32 = 3;
 
-/// What G2 demands.
+/// Demand of G2.
 const G2: &str =
     "15,000 GPUs meet over 3 switches and 1 stage of hashing, 1,000 GPUs over 1 switch of their rail";
 

@@ -1,4 +1,4 @@
-//! What each lost part takes: GPUs and pairs cut off, the bandwidth that is left, whether a job stops.
+//! Losses by lost part: GPUs and pairs cut off, bandwidth that is left, whether a job stops.
 //!
 //! Devices of a [`ClosSpec`] are alike within their class, so one of each class stands for all and no graph is built.
 //! Bandwidth is what a GPU has while every GPU sends at once. Towards its leaf set its own ports bound it; towards other
@@ -44,7 +44,7 @@ pub struct Kept {
     pub mean: f64,
 }
 
-/// What one lost part takes.
+/// Loss of one part.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Loss {
     /// The part.
@@ -82,7 +82,7 @@ impl Loss {
     }
 }
 
-/// What each class of parts takes.
+/// Losses by class of parts.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LossReport {
     /// A row for each class that the fabric has, from the leaf up.

@@ -182,7 +182,7 @@ fn nic_users(shape: &Shape<'_>) -> (u64, f64) {
     (users as u64, 1.0 / nics.max(1) as f64)
 }
 
-/// What is cut off, counted over pairs of hosts and of GPUs in them.
+/// Pairs of hosts that are cut off, and of GPUs in them.
 fn cut(shape: &Shape<'_>, part: LostPart) -> Cut {
     let spec = shape.spec;
     let (gpus, hosts) = (u64::from(spec.host.gpus), u64::from(spec.hosts));

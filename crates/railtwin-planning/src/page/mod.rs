@@ -1,6 +1,7 @@
 //! One HTML file without script or network: candidates side by side, their price, what lost parts take, and the curve of
 //! price against bisection.
 mod charts;
+mod core_chart;
 mod tables;
 
 use std::fmt::Write as _;
@@ -34,6 +35,9 @@ pub fn render(plan: &Plan, found: Option<&SearchResult>) -> String {
     charts::write_prices(&mut html, &plan.candidates, &labels);
     tables::write_losses(&mut html, &plan.candidates, &labels);
     charts::write_curve(&mut html, &plan.candidates, found);
+    if let Some(found) = found {
+        core_chart::write(&mut html, &found.core_curve);
+    }
     tables::write_refused(&mut html, plan, found);
     html.push_str("</main></body></html>\n");
     html

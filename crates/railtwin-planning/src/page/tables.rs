@@ -70,7 +70,7 @@ const PARTS: [(LostPart, &str); 7] = [
     (LostPart::Plane, "plane"),
 ];
 
-/// What one lost part takes: a cell for each class.
+/// Losses of one part: a cell for each class.
 pub(super) fn write_losses(html: &mut String, candidates: &[FabricCandidate], labels: &[String]) {
     if candidates.is_empty() {
         return;

@@ -8,7 +8,7 @@ use crate::numbers::{money, number, percent, rate, watts};
 /// A figure of two designs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ComparisonRow {
-    /// What is compared, with its unit.
+    /// Name of the figure.
     pub figure: &'static str,
     /// Of the first design, in words.
     pub a: String,
@@ -29,7 +29,7 @@ pub struct Comparison {
     pub rows: Vec<ComparisonRow>,
 }
 
-/// A figure: its name, how it is taken and how it is written.
+/// A figure: its name, how it is taken, not a number where it is not computed, and how it is written.
 type Figure = (&'static str, fn(&FabricCandidate) -> f64, fn(f64) -> String);
 
 const FIGURES: [Figure; 19] = [
@@ -52,18 +52,19 @@ const FIGURES: [Figure; 19] = [
     ("power of a GPU", FabricCandidate::watts_per_gpu, watts),
     (
         "GPUs cut by a lost leaf",
-        |c| c.loss.of_part(LostPart::Leaf).map_or(0.0, |l| l.gpus_cut as f64),
+        |c| c.loss.of_part(LostPart::Leaf).map_or(f64::NAN, |l| l.gpus_cut as f64),
         number,
     ),
-    ("kept after a lost leaf", |c| c.loss.of_part(LostPart::Leaf).map_or(1.0, |l| l.worst()), percent),
+    ("kept after a lost leaf", |c| c.loss.of_part(LostPart::Leaf).map_or(f64::NAN, |l| l.worst()), percent),
 ];
 
 /// Compares two designs row by row.
 pub fn compare(a: &FabricCandidate, b: &FabricCandidate) -> Comparison {
     let row = |(figure, of, write): Figure| {
         let (of_a, of_b) = (of(a), of(b));
-        let ratio = (of_a != 0.0).then(|| of_b / of_a);
-        ComparisonRow { figure, a: write(of_a), b: write(of_b), ratio }
+        let ratio = (of_a != 0.0).then(|| of_b / of_a).filter(|ratio| ratio.is_finite());
+        let shown = |figure: f64| if figure.is_nan() { "-".to_owned() } else { write(figure) };
+        ComparisonRow { figure, a: shown(of_a), b: shown(of_b), ratio }
     };
     Comparison {
         a: a.combination.label(),

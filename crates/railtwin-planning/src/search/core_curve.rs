@@ -19,9 +19,19 @@ pub struct CorePoint {
     pub to_pods: f64,
 }
 
-/// The largest pod of a design at each oversubscription of its core. Ports of a spine are its chip over its uplinks;
-/// ratios that leave no segment are left out, and so is a design whose chip is unknown.
-pub fn core_curve(spec: &ClosSpec, ratios: &[f64]) -> Vec<CorePoint> {
+/// Oversubscriptions of the core that are looked at; 15:1 is HPN's.
+const RATIOS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 15.0, 31.0, 63.0];
+
+/// The largest pod of a design at each of some oversubscriptions of its core.
+pub fn core_curve(spec: &ClosSpec) -> Vec<CorePoint> {
+    core_curve_at(spec, &RATIOS)
+}
+
+/// The same at given ratios. The largest pod has one cable from a leaf to each spine: parallel cables of a small one become
+/// cables to more spines. Ports of a spine are its chip over its uplinks; ratios that leave no segment are left out, and so
+/// is a design whose chip is unknown.
+pub fn core_curve_at(spec: &ClosSpec, ratios: &[f64]) -> Vec<CorePoint> {
+    let spec = &ClosSpec { spines: spec.spines * spec.parallel, parallel: 1, ..spec.clone() };
     let shape = Shape::of(spec);
     let Chip::Of(chip) = spec.chip else { return Vec::new() };
     let ports = (chip.bits_per_s() / spec.uplink.bits_per_s().max(1)) as u32;

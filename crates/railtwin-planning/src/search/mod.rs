@@ -7,7 +7,7 @@ use railtwin_catalog::{Catalog, PartKind};
 use serde::Serialize;
 
 pub use compare::{Comparison, ComparisonRow, compare};
-pub use core_curve::{CorePoint, core_curve};
+pub use core_curve::{CorePoint, core_curve, core_curve_at};
 pub use growth::{CableMoves, FabricGrowth};
 
 use crate::intent::{FabricCandidate, Intent};
@@ -30,6 +30,8 @@ pub struct SearchResult {
     pub surviving: usize,
     /// The cheapest of the surviving; of equal prices the one with most bisection.
     pub best: Option<FabricCandidate>,
+    /// The largest pod of the best by oversubscription of the core.
+    pub core_curve: Vec<CorePoint>,
     /// Fabrics that no other one beats in both price and bisection, by price: of all feasible ones, and of more
     /// oversubscriptions than the intent has.
     pub pareto: Vec<ParetoPoint>,
@@ -58,8 +60,8 @@ pub fn survives_leaf(candidate: &FabricCandidate) -> bool {
     leaf.is_some_and(|leaf| leaf.pairs_cut == 0 && leaf.worst() >= KEPT_AFTER_A_LEAF - 1e-9)
 }
 
-/// Searches over all switches of the catalog, two and three tiers, one and two planes, one and two leaves of a NIC, and
-/// the intent's oversubscriptions. Candidates that the catalog cannot price whole are left out.
+/// Searches over all switches of the catalog, one to three tiers, 1, 2 and 4 planes, one and two leaves of a NIC, in the
+/// style and at the oversubscriptions of the intent. Candidates that the catalog cannot price whole are left out.
 pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
     let wide = Intent {
         switches: catalog.parts(PartKind::Switch).map(|part| part.name.clone()).collect(),
@@ -82,6 +84,7 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         tried,
         feasible: candidates.len(),
         surviving: surviving.len(),
+        core_curve: best.map(|best| core_curve(&best.spec)).unwrap_or_default(),
         best: best.map(|one| (*one).clone()),
         pareto: pareto(&all),
         pareto_surviving: pareto(&all.into_iter().filter(survives_leaf).collect::<Vec<FabricCandidate>>()),

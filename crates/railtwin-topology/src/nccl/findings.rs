@@ -1,4 +1,4 @@
-//! What is suspect in a host.
+//! Findings of a host.
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_units::Rate;

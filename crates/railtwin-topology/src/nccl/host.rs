@@ -13,7 +13,7 @@ pub struct NcclCpu {
     pub attributes: Vec<(String, String)>,
 }
 
-/// What a PCI device is, by its class and by what stands in it.
+/// Kind of a PCI device, by its class and by what stands in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NcclDeviceKind {
     /// A bridge or switch: class 0x0604, and any other that has devices below it.

@@ -58,7 +58,7 @@ impl NcclHost {
     }
 }
 
-/// What an element became.
+/// Row that an element became.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Row {
     Cpu(u32),

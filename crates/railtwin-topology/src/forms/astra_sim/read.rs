@@ -20,7 +20,7 @@ const MOST: u64 = 1 << 22;
 const LARGEST_FILE: usize = 1 << 15;
 const DEEPEST: u32 = 32;
 
-/// What joins the NPUs of a dimension.
+/// Links that join the NPUs of a dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Block {
     Ring,

@@ -119,7 +119,7 @@ pub(in crate::forms) fn is_known(key: &str) -> bool {
     [&ROLES[..], &TIERS, &OTHERS, &RATES, &DELAYS, &STATES].iter().any(|keys| keys.contains(&key)) || ports()
 }
 
-/// What a node says that it is.
+/// Role that a node states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NodeRole {
     /// A host, or a switch of a known tier.

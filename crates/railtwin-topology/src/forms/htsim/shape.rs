@@ -38,7 +38,7 @@ type Pairs = BTreeMap<(u32, u32), u32>;
 /// The shape of a backend.
 ///
 /// # Errors
-/// What is not regular, as a clause.
+/// The irregularity, as a clause.
 pub(super) fn of(backend: &Backend) -> Result<Shape, String> {
     let top = backend.switches.iter().map(|&(tier, _)| tier).max().unwrap_or(0);
     if !(2..=3).contains(&top) {

@@ -45,7 +45,7 @@ pub(super) struct StrangeLine {
     pub text: String,
 }
 
-/// What the files say, ends not yet joined.
+/// Content of the files, ends not yet joined.
 #[derive(Default)]
 pub(super) struct Dump {
     pub nodes: Vec<Node>,

@@ -1,9 +1,9 @@
-//! What one line of a dump says.
+//! One line of a dump.
 use railtwin_units::Rate;
 
 use super::speed;
 
-/// What a node is, as the first word of its block and the first letter of its id say.
+/// Kind of a node, by the first word of its block and the first letter of its id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NodeKind {
     Switch,
@@ -89,7 +89,7 @@ pub(super) struct Report<'a> {
     pub peer: Option<ReportedEnd<'a>>,
 }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Line<'a> {
     /// Nothing: blank, a comment, a heading of a group, a key that is not needed.
@@ -219,7 +219,7 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// What is left of a line.
+/// Rest of a line.
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {

@@ -1,6 +1,6 @@
 //! Hosts, adapters and switches of node descriptions.
 
-/// What the description of an adapter says.
+/// Facts in the description of an adapter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum AdapterName {
     /// A host, and which adapter of it where that is said: `dgx-01 mlx5_0`.
@@ -50,7 +50,7 @@ const ADAPTERS: [&str; 19] = [
     "nic-",
 ];
 
-/// What the description of an adapter says.
+/// Facts in the description of an adapter.
 pub(super) fn adapter_name(description: &str) -> AdapterName {
     let lower = description.to_ascii_lowercase();
     if is_aggregation(&lower) {

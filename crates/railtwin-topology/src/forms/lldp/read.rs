@@ -29,7 +29,7 @@ pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> 
     Ok(topology)
 }
 
-/// What a device is called by the name of its file, or of its folder where that says nothing.
+/// Name of a device by that of its file, or of its folder where the file's says nothing.
 fn name_of(source: &SourceFile<'_>) -> String {
     const WORDS: [&str; 9] =
         ["lldp", "lldpcli", "lldpctl", "neighbors", "neighbours", "neighbor", "show", "table", "keyvalue"];
@@ -69,7 +69,7 @@ fn is_management(name: &str) -> bool {
     name == "eth0" || ["management", "mgmt", "oob", "fxp0", "em0"].iter().any(|word| name.starts_with(word))
 }
 
-/// What all files tell.
+/// Content of all files.
 #[derive(Default)]
 struct Fabric {
     /// Neighbors by the device whose files they are of.

@@ -247,7 +247,7 @@ impl Reading {
     }
 }
 
-/// What a device is by its role, its name and its class in a plan.
+/// Role of a device, by its role, name and class in a plan.
 fn class_of(role: Option<&str>, name: &str, plan: Option<&str>) -> (DeviceClass, Option<DeviceRole>) {
     if let Some(role) = role.and_then(DeviceRole::named) {
         let class = if role.is_host() { DeviceClass::Host } else { DeviceClass::Switch };

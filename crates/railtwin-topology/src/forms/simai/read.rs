@@ -26,7 +26,7 @@ pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> 
     Reading::of(&file, nodes, topology).finish()
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Node {
     /// A GPU, by its rank.

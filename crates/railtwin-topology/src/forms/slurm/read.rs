@@ -10,7 +10,7 @@ use crate::yaml::text_of;
 const NAME: &str = "slurm";
 const ACCEPTED: &str = "lines such as SwitchName=s1 Nodes=node[01-16]";
 
-/// What the lines of a file say so far.
+/// Content of the lines read so far.
 struct Reading<'a> {
     source: &'a SourceFile<'a>,
     tree: TreeReader,

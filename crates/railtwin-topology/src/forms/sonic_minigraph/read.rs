@@ -59,7 +59,7 @@ fn type_of<'a>(node: Node<'a, '_>) -> Option<&'a str> {
     attribute.value().rsplit(':').next().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// What several minigraphs say together.
+/// Content of several minigraphs together.
 #[derive(Default)]
 struct Reading {
     /// Names as first written, by their small letters: SONiC compares them so.
