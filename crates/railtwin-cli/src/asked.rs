@@ -32,7 +32,7 @@ pub fn bandwidth(logs: &[PathBuf], fabric: Option<&str>) -> Result<Value, CliErr
 /// [`CliError::Input`] for logs without measurements and for an unknown fabric.
 pub fn calibration(logs: &[PathBuf], fabric: Option<&str>, gpus: Option<u32>) -> Result<Value, CliError> {
     let host = check_bandwidth::host_of(fabric)?;
-    let (found, _) = calibrate::calibration_of(logs, host.as_ref(), gpus)?;
+    let (found, _) = calibrate::calibration_of(logs, host.as_ref(), gpus, None)?;
     let mut value = calibrate::data(&found);
     value["caps"] = Value::from(calibrate::file(&found));
     Ok(value)

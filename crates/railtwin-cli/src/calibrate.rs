@@ -6,6 +6,7 @@ use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
 use railtwin_calibration::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin_fabric::HostModel;
+use railtwin_formats::telemetry::NcclTest;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
 use railtwin_workload::Collective;
@@ -15,7 +16,7 @@ use crate::check_bandwidth::host_of;
 use crate::diagnose::refused;
 use crate::foreseen::goes_on;
 use crate::table::TextTable;
-use crate::{CliError, Streams, calibrate_plain};
+use crate::{CliError, Streams, calibrate_held_back, calibrate_plain, calibrate_scale};
 
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]
@@ -35,6 +36,17 @@ pub struct CalibrateArgs {
     /// GPUs of a host, for step logs that name no hosts: ranks are numbered host by host
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "known")]
     gpus: Option<u32>,
+    /// Of a table with several settings the one to fit; --out needs it there
+    #[arg(long, value_name = "NAME", conflicts_with = "known")]
+    setting: Option<String>,
+    /// Fits on clusters of at most so many GPUs, and holds the larger ones of the logs against what is predicted of them
+    #[arg(long, value_name = "GPUS", value_parser = clap::value_parser!(u32).range(2..=1_048_576),
+          conflicts_with_all = ["known", "out", "ask"])]
+    fit_up_to: Option<u32>,
+    /// GPUs of larger clusters, whose times are predicted, size by size: 512,2048
+    #[arg(long, value_name = "GPUS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=1_048_576),
+          conflicts_with = "known")]
+    ask: Vec<u32>,
     /// Print all as JSON
     #[arg(long)]
     json: bool,
@@ -77,10 +89,32 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let (found, unread) = calibration_of(&args.logs, host.as_ref(), args.gpus)?;
+    if let Some(most) = args.fit_up_to {
+        return calibrate_held_back::run(
+            &args.logs,
+            args.setting.as_deref(),
+            most,
+            host.as_ref(),
+            args.json,
+            streams,
+        );
+    }
+    let (found, unread) = calibration_of(&args.logs, host.as_ref(), args.gpus, args.setting.as_deref())?;
+    let mut settings: Vec<&str> = found.scaling.iter().map(|one| one.series.setting.as_str()).collect();
+    settings.dedup();
+    if args.out.is_some() && settings.len() > 1 {
+        let message = format!("--out: these logs have {} settings, and caps are of one", settings.len());
+        return Err(CliError::input(message, format!("add --setting with one of {}", settings.join(", "))));
+    }
+    let asked = calibrate_scale::asked(&found, &args.ask, host.as_ref())?;
     match args.json {
-        true => writeln!(streams.out, "{:#}", data(&found))?,
-        false => write!(streams.out, "{}", shown(&found, unread))?,
+        true => {
+            let mut data = data(&found);
+            data["models"] = calibrate_scale::data(&found);
+            data["asked"] = calibrate_scale::asked_data(&asked);
+            writeln!(streams.out, "{data:#}")?;
+        }
+        false => write!(streams.out, "{}{}", shown(&found, unread), calibrate_scale::asked_text(&asked))?,
     }
     if let Some(path) = &args.out {
         let text = file(&found);
@@ -94,13 +128,35 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     Ok(())
 }
 
+/// Leaves the tests of one setting, where one is asked for.
+pub(crate) fn of_setting(
+    logs: &mut [(String, Vec<NcclTest>)],
+    setting: Option<&str>,
+) -> Result<(), CliError> {
+    let Some(setting) = setting else { return Ok(()) };
+    let mut known: Vec<String> =
+        logs.iter().flat_map(|(_, tests)| tests).map(|test| test.setting.clone()).collect();
+    known.sort_unstable();
+    known.dedup();
+    logs.iter_mut().for_each(|(_, tests)| tests.retain(|test| test.setting == setting));
+    match logs.iter().any(|(_, tests)| !tests.is_empty()) {
+        true => Ok(()),
+        false => {
+            let help = format!("the logs have {}", known.join(", "));
+            Err(CliError::input(format!("--setting {setting}: no test has it"), help))
+        }
+    }
+}
+
 /// Reads logs and fits them; also the number of recognized files that could not be read.
 pub(crate) fn calibration_of(
     paths: &[PathBuf],
     host: Option<&HostModel>,
     gpus: Option<u32>,
+    setting: Option<&str>,
 ) -> Result<(Calibration, usize), CliError> {
-    let inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    let mut inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    of_setting(&mut inputs.merged.nccl_tests, setting)?;
     let sources = Sources {
         nccl_tests: &inputs.merged.nccl_tests,
         perftest: &inputs.merged.perftest,
@@ -143,6 +199,20 @@ pub(crate) fn file(found: &Calibration) -> String {
             percent(tail)
         ));
     }
+    for one in &found.scaling {
+        let most = one.fit.model.ranks();
+        let priors = match one.fit.priors.as_slice() {
+            [] => "no constant of it is a prior".to_owned(),
+            priors => format!(
+                "priors, measured elsewhere: {}; a probe of a larger cluster among the logs replaces them",
+                priors.join(", ")
+            ),
+        };
+        text.push_str(&format!(
+            "# {} over any number of hosts: fitted on at most {most} GPUs; {priors}.\n",
+            one.series.name()
+        ));
+    }
     text.push('\n');
     text.push_str(&found.file().to_toml());
     text
@@ -158,6 +228,7 @@ fn shown(found: &Calibration, unread: usize) -> String {
     if !found.plain.is_empty() {
         text.push_str(&format!("\n{}", calibrate_plain::shown(&found.plain)));
     }
+    text.push_str(&calibrate_scale::shown(found));
     text.push_str("\nerrors over sizes that were left out of the fit (median, 90th percentile)\n");
     let mut errors = TextTable::default();
     let all = TOGETHER.iter().map(|(name, collectives)| (*name, Some(*collectives)));

@@ -1,5 +1,5 @@
 //! `railtwin check bandwidth`: is my number normal?
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::cost::files::{Reading, of_files};
@@ -8,6 +8,9 @@ use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::bandwidth;
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::FileNotes;
+use railtwin_scaling::{judge, series};
+use railtwin_scenario::{CapsFile, ScalingSpec};
+use railtwin_workload::scaling::ScalingModel;
 
 use crate::check_bandwidth_answer::{Answer, causes_of};
 use crate::check_bandwidth_json::data;
@@ -25,6 +28,10 @@ pub struct BandwidthArgs {
     /// What the hosts are: a preset by name, such as hpn, or a scenario file; default as the name of the GPUs tells
     #[arg(long, value_name = "PRESET|SCENARIO")]
     fabric: Option<String>,
+    /// Caps that `railtwin calibrate --out` wrote: their models say what large clusters take; default what the smaller ones of
+    /// the logs say
+    #[arg(long, value_name = "FILE")]
+    caps: Option<PathBuf>,
     /// Print a row for each size, also where there are many
     #[arg(long)]
     sizes: bool,
@@ -38,13 +45,34 @@ pub(crate) fn run(args: &BandwidthArgs, streams: &mut Streams<'_>) -> Result<(),
     if !goes_on(&of_files(&args.logs, Reading::EVIDENCE), streams)? {
         return Ok(());
     }
-    let answer = answer_of(&args.logs, args.fabric.as_deref(), host)?;
+    let mut answer = answer_of(&args.logs, args.fabric.as_deref(), host)?;
+    if let Some(path) = &args.caps {
+        let models = models_of(path)?;
+        answer.whole = judge(&series(&answer.logs), &models);
+    }
     match args.json {
         true => writeln!(streams.out, "{:#}", data(&answer))?,
         false => write!(streams.out, "{}", shown(&answer, args.sizes))?,
     }
     streams.out.flush()?;
     if answer.is_well() { Ok(()) } else { Err(CliError::Accused) }
+}
+
+/// The models of a file of caps.
+fn models_of(path: &Path) -> Result<Vec<ScalingModel>, CliError> {
+    let name = path.display().to_string();
+    let text = railtwin_store::input::read_text(path).map_err(|error| {
+        CliError::input(
+            format!("cannot read {name}: {error}"),
+            "name a file that `railtwin calibrate --out` wrote",
+        )
+    })?;
+    let file = CapsFile::parse(&name, &text).map_err(|error| CliError::of(error.into(), ""))?;
+    if file.scaling.is_empty() {
+        let help = "calibrate with tests over two numbers of hosts or more";
+        return Err(CliError::input(format!("{name} has no model for any number of hosts"), help));
+    }
+    Ok(file.scaling.iter().map(ScalingSpec::model).collect())
 }
 
 /// The host model of `--fabric`.
@@ -89,6 +117,8 @@ pub(crate) fn answer_of(
     Ok(Answer {
         causes: causes_of(&told.findings),
         checked: bandwidth::check(&logs, host.as_ref()),
+        whole: judge(&series(&logs), &[]),
+        logs,
         fabric: fabric.map(str::to_owned),
         files,
         unread: told.unread,

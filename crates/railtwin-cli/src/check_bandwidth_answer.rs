@@ -3,12 +3,15 @@ use railtwin::diagnose::Unread;
 use railtwin::diagnose::answer::who;
 use railtwin::diagnose::words::of_finding;
 use railtwin_calibration::bandwidth;
-use railtwin_formats::telemetry::FileNotes;
+use railtwin_formats::telemetry::{FileNotes, NcclTest};
 use railtwin_records::{Finding, Seen};
+use railtwin_scaling::WholeRun;
 
 /// What was read, and what is to be said of it.
 pub(crate) struct Answer {
     pub(crate) checked: bandwidth::Checked,
+    /// The tests by log.
+    pub(crate) logs: Vec<(String, Vec<NcclTest>)>,
     /// The fabric that says what hosts are, where one was given.
     pub(crate) fabric: Option<String>,
     /// Files that hold tests.
@@ -19,6 +22,8 @@ pub(crate) struct Answer {
     pub(crate) others: usize,
     /// Causes that lines of the same files name.
     pub(crate) causes: Vec<String>,
+    /// Runs over several hosts beside what smaller clusters, or a file of caps, say of them.
+    pub(crate) whole: Vec<WholeRun>,
 }
 
 /// Causes that findings rest on, each with its suspects and what helps.
@@ -37,6 +42,7 @@ pub(crate) fn causes_of(findings: &[Finding]) -> Vec<String> {
 
 impl Answer {
     pub(crate) fn is_well(&self) -> bool {
-        self.checked.is_well() && !self.unread.iter().any(|file| file.known)
+        let slow = self.whole.iter().any(WholeRun::is_slow);
+        self.checked.is_well() && !slow && !self.unread.iter().any(|file| file.known)
     }
 }

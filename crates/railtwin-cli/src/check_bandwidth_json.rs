@@ -28,6 +28,11 @@ pub(crate) fn data(answer: &Answer) -> Value {
             "file": test.file, "line": test.line, "collective": test.kind.collective, "shape": test.kind.shape(),
             "hosts": test.hosts, "end": test.end.name(), "said": test.said, "after_bytes": test.after_bytes,
         })).collect::<Vec<_>>(),
+        "whole_runs": answer.whole.iter().map(|run| json!({
+            "collective": run.collective.name(), "setting": run.setting, "hosts": run.hosts, "gpus": run.hosts * run.local,
+            "fitted_gpus": run.fitted, "measured_over_predicted": run.ratio, "slow": run.is_slow(),
+            "bytes": run.typical.0, "measured_us": run.typical.1 * 1e6, "predicted_us": run.typical.2 * 1e6,
+        })).collect::<Vec<_>>(),
         "hosts_in_common": checked.hosts.iter().map(host).collect::<Vec<_>>(),
         "wrong_results": checked.wrong.iter().map(|(file, number)| json!({ "file": file, "test": number }))
             .collect::<Vec<_>>(),

@@ -28,6 +28,9 @@ pub(crate) fn shown(answer: &Answer, all_sizes: bool) -> String {
     }
     text.push('\n');
     text.push_str(&summary(&checked.groups));
+    for run in answer.whole.iter().filter(|run| run.is_slow()) {
+        line(&mut text, &format!("slow: {}", run.sentence()));
+    }
     show_low(&mut text, answer);
     show_ended(&mut text, answer);
     show_hosts(&mut text, checked);
@@ -85,6 +88,10 @@ pub(crate) fn sentence(answer: &Answer) -> String {
     }
     if fall > 0 {
         parts.push(format!("{} with size", count(fall, "test falls", "tests fall")));
+    }
+    let slow = answer.whole.iter().filter(|run| run.is_slow()).count();
+    if slow > 0 {
+        parts.push(format!("{} slow as a whole", count(slow, "large run is", "large runs are")));
     }
     if !checked.ended.is_empty() {
         parts.push(format!("{} without result", count(checked.ended.len(), "test ended", "tests ended")));

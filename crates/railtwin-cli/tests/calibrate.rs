@@ -203,3 +203,72 @@ fn data_has_the_errors_of_sizes_that_were_left_out() {
         assert!(kind["ranges"][0]["bus_gb_per_s"].as_f64().unwrap() > 0.0);
     }
 }
+
+/// A table of all-reduces over hosts of 4: trees, and rings from 4 MiB a host on; `slow` times as long over 64 GPUs.
+fn table(slow: f64) -> String {
+    let mut text = "gpus,hosts,bytes,time_out_of_place_us\n".to_owned();
+    for hosts in [2_u32, 4, 8, 16] {
+        for power in 3..32 {
+            let (ranks, bytes) = (f64::from(4 * hosts), f64::from(1_u32 << power));
+            let tree = 20e-6 + bytes / 50e9 + f64::from(hosts).log2() * (15e-6 + bytes.min(8e6) / 40e9);
+            let ring = 2.0 * (ranks - 1.0) * (40e-6 + bytes / ranks / 90e9);
+            let is_ring = hosts > 2 && (1_u64 << power) >= u64::from(hosts) << 22;
+            let seconds =
+                if is_ring { ring } else { tree } * if hosts == 16 && power > 19 { slow } else { 1.0 };
+            text.push_str(&format!("{},{hosts},{},{}\n", 4 * hosts, 1_u64 << power, seconds * 1e6));
+        }
+    }
+    text
+}
+
+#[test]
+fn larger_clusters_are_predicted_and_held_against_what_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = shown(&folder.path().join("times.csv"));
+    std::fs::write(&path, table(1.0)).unwrap();
+    let held = railtwin(&["calibrate", &path, "--fit-up-to", "32"]);
+    assert_eq!(held.status, 0);
+    for words in ["asked for 64", "straight line in log2(GPUs)", "constants of the nearest number of hosts"] {
+        assert!(held.out.contains(words), "{words}: {}", held.out);
+    }
+    let data = railtwin(&["calibrate", &path, "--fit-up-to", "32", "--json"]).json();
+    let tail = |way: &str| data[way]["p90"].as_f64().unwrap();
+    assert!(tail("model") < tail("line") && tail("model") < tail("nearest"), "{data:#}");
+    let asked = railtwin(&["calibrate", &path, "--ask", "64,512", "--json"]).json();
+    let sizes = asked["asked"][1]["sizes"].as_array().unwrap();
+    assert_eq!((&asked["asked"][1]["gpus"], &asked["asked"][1]["fitted_gpus"]), (&512.into(), &64.into()));
+    assert!(sizes.iter().all(|row| row["low_us"].as_f64() <= row["high_us"].as_f64()), "{sizes:?}");
+    assert!(railtwin(&["calibrate", &path, "--ask", "512"]).out.contains("asked for 8.000 x as many"));
+    railtwin(&["calibrate", &path, "--ask", "66"]).assert_refused(&["--ask 66", "multiple of 4"]);
+    railtwin(&["calibrate", &path, "--fit-up-to", "64"]).assert_refused(&["no larger cluster"]);
+    railtwin(&["calibrate", &path, "--setting", "x"]).assert_refused(&["--setting x"]);
+}
+
+#[test]
+fn a_large_run_that_is_slow_as_a_whole_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [well, slow, caps] =
+        ["well.csv", "slow.csv", "caps.toml"].map(|name| shown(&folder.path().join(name)));
+    std::fs::write(&well, table(1.0)).unwrap();
+    std::fs::write(&slow, table(2.0)).unwrap();
+    assert!(!railtwin(&["check", "bandwidth", &well]).out.contains("as a whole"));
+    let found = railtwin(&["check", "bandwidth", &slow]);
+    assert_eq!(found.status, 1);
+    assert!(found.out.contains("1 large run is slow as a whole"), "{}", found.out);
+    assert!(found.out.contains("all-reduce over 64 GPUs is slow as a whole"), "{}", found.out);
+    assert!(found.out.contains("predicted"), "{}", found.out);
+    // Alone, beside caps of the run that was well.
+    let alone = table(2.0)
+        .lines()
+        .filter(|line| !line.contains(",2,") && !line.contains(",8,"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    std::fs::write(&slow, alone).unwrap();
+    assert_eq!(railtwin(&["calibrate", &well, "--out", &caps]).status, 0);
+    let found = railtwin(&["check", "bandwidth", &slow, "--caps", &caps, "--json"]).json();
+    let runs = found["whole_runs"].as_array().unwrap();
+    let slow_gpus: Vec<_> =
+        runs.iter().filter(|run| run["slow"] == true).map(|run| run["gpus"].clone()).collect();
+    assert_eq!(slow_gpus, [serde_json::json!(64)], "{runs:?}");
+    assert!(railtwin(&["diagnose", &shown(folder.path())]).out.contains("slow as a whole"));
+}

@@ -7,6 +7,7 @@ use railtwin_diagnosis::robust;
 use railtwin_formats::telemetry::{NcclTest, NcclTestResult};
 use railtwin_records::seen::TestSeen;
 use railtwin_records::{Component, Evidence, FaultKind, Finding, Since, Suspect, Syndrome};
+use railtwin_scaling::{WholeRun, judge, series};
 
 /// Hosts of a test within one host among which a slow one can be told.
 const HOSTS_MIN: usize = 4;
@@ -49,6 +50,8 @@ pub fn of_nccl_tests(files: &[(String, Vec<NcclTest>)], settings: &Settings) -> 
             alone.len()
         ));
     }
+    let slow = judge(&series(files), &[]).into_iter().filter(WholeRun::is_slow);
+    notes.extend(slow.map(|run| format!("nccl-tests: {}", run.sentence())));
     let nameless = files.iter().flat_map(|(_, tests)| tests).filter(|test| test.devices.is_empty()).count();
     if nameless > 0 {
         notes.push(format!("{nameless} tests name no hosts and are not compared"));

@@ -79,7 +79,7 @@ pub use section::cluster::{
 };
 pub use section::fabric::host_caps;
 pub use section::fabric::price::{cost_of, host_of, protocol_of};
-pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec};
+pub use section::fabric::{CapSpec, CapsFile, FabricSpec, HtsimSpec, LingjunSpec, ScalingSpec};
 pub use section::failures::resolve::{Failure, expected_faults, failures_by_lot};
 pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};
 pub use section::fault::rules::FaultRule;

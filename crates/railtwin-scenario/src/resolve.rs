@@ -6,6 +6,7 @@ use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph, step_dem
 use railtwin_units::SimTime;
 use railtwin_workload::Plan;
 
+use crate::section::fabric::beyond::told;
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::MOST_STEPS;
@@ -169,7 +170,7 @@ impl Scenario {
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
-        let (mut placements, mut specs) = (Vec::new(), Vec::new());
+        let (mut placements, mut specs, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
         for (row, job) in self.jobs.iter().enumerate() {
             let plan = planner.plan(row, job)?;
             check_size(&fabric, row, job, plan.ranks, source)?;
@@ -178,10 +179,17 @@ impl Scenario {
                 let costs = if job.work.is_collective() { &caps } else { &plain };
                 let priced = |places: &[Place]| {
                     let mut plan = plan.clone();
-                    price(&mut plan, places, &fabric, costs, wire_share).map(|()| plan)
+                    price(&mut plan, places, &fabric, costs, wire_share).map(|beyond| (plan, beyond))
                 };
                 let ground = (&*fabric, self.seed);
-                let places = placed(&mut placer, ground, (job, &name), &plan, priced);
+                let places =
+                    placed(
+                        &mut placer,
+                        ground,
+                        (job, &name),
+                        &plan,
+                        |places: &[Place]| Ok(priced(places)?.0),
+                    );
                 let mut places = places.map_err(|(key, message, hint)| {
                     let hint = Some(hint).filter(|hint| !hint.is_empty());
                     let path = if key.is_empty() { format!("job.{row}") } else { format!("job.{row}.{key}") };
@@ -193,8 +201,11 @@ impl Scenario {
                         source.error(&format!("job.{row}.lost"), error.to_string(), Some(hint))
                     })?;
                 }
-                let plan =
+                let (plan, far) =
                     priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
+                if copy == 0 {
+                    beyond.extend(far.iter().map(|one| told(&name, one)));
+                }
                 let plan = with_storage(plan, job);
                 let steps = self.steps_of(row, job, &plan, source)?;
                 placements.push(places);
@@ -237,6 +248,7 @@ impl Scenario {
         self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
         case.warnings.extend(self.remarks(&case, &specs));
+        case.warnings.extend(beyond);
         case.warnings.extend(self.remarks_of_storage(&case));
         Ok(case)
     }

@@ -212,3 +212,47 @@ fn known_caps_are_files_like_any_other() {
     let error = wrong.unwrap_err().to_string();
     assert!(error.contains("own.toml:4") && error.contains("tree"), "{error}");
 }
+
+/// Trees of 10 us and 20 us a level, rings of 40 us a step, fitted on 2 to 8 hosts.
+const SCALING: &str = "schema = 1\n[[cap]]\ncollective = \"all-reduce\"\nalgorithm = \"tree\"\nhosts = 8\ngpus = 8\nfrom = \"1 KiB\"\n\
+                       step = \"10 us\"\nbusbw = \"100 GB/s\"\n[[scaling]]\ncollective = \"all-reduce\"\ngpus = 8\nhosts = [2, 4, 8]\n\
+                       distance = 0.0\nbusbw = \"300 GB/s\"\ntree_busbw = \"200 GB/s\"\n\
+                       step = [{ chunk = \"1 KiB\", time = \"40 us\" }, { chunk = \"64 MiB\", time = \"300 us\" }]\n\
+                       tree = [{ bytes = \"1 KiB\", first = \"10 us\", level = \"20 us\" }, \
+                       { bytes = \"1 GiB\", first = \"11 ms\", level = \"2 ms\" }]\n";
+
+/// 16 hosts are asked of the model, 8 of what was measured, and a run over more than were measured says so.
+#[test]
+fn a_model_tells_what_other_numbers_of_hosts_take() {
+    let of = |hosts: u32, bytes: &str| {
+        let job = format!(
+            "[[job]]\nhosts = {hosts}\ncollective = {{ kind = \"all-reduce\", bytes = \"{bytes}\" }}\n"
+        );
+        let fabric = H100.replace("hosts_per_leaf = 10", "hosts_per_leaf = 16");
+        let case = case(&format!("{fabric}caps = \"caps/own.toml\"\n{job}"), SCALING).unwrap();
+        (case.work.jobs[0].plan.patterns[0].clone(), case.warnings.join("\n"))
+    };
+    let (measured, said) = of(8, "1 MiB");
+    // 2 (3 + 7) steps of a tree.
+    assert_eq!((measured.cost.latency, said.contains("fitted on")), (SimTime::from_ns(200_000), false));
+    let (small, said) = of(16, "1 KiB");
+    assert_eq!(small.algorithm, Algorithm::Tree);
+    let time =
+        small.cost.latency.seconds() + 1024.0 * 2.0 * 127.0 / 128.0 / small.cost.busbw.unwrap().bytes_per_s();
+    assert!((time - 90e-6).abs() < 1e-8, "{time}");
+    assert!(said.contains("at most 64 GPUs and is asked for 128, 2 x as many"), "{said}");
+    assert!(said.contains("90 us by tree, in 80 % of cases 84.6 us to 97.2 us"), "{said}");
+    let (large, _) = of(16, "8 GiB");
+    assert_eq!(
+        (large.algorithm, large.cost.busbw),
+        (Algorithm::Ring, Some(Rate::from_bits_per_s(2_400_000_000_000)))
+    );
+    // 254 steps of 64 MiB.
+    let time = large.cost.latency.seconds() + f64::from(1 << 26) * 254.0 / 300e9;
+    assert!((time / (254.0 * 300e-6) - 1.0).abs() < 1e-6, "{time}");
+    let wrong = SCALING.replace("hosts = [2, 4, 8]", "hosts = [4, 2]");
+    let error = CapsFile::parse("c.toml", &wrong).unwrap_err().to_string();
+    assert!(error.contains("do not ascend"), "{error}");
+    let file = CapsFile::parse("c.toml", SCALING).unwrap();
+    assert_eq!(CapsFile::parse("c.toml", &file.to_toml()).unwrap(), file);
+}

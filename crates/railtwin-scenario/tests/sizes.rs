@@ -111,7 +111,12 @@ fn a_job_that_the_memory_of_a_gpu_does_not_hold_is_refused_or_told() {
     ));
     assert!(text.contains("; write zero = 1, which needs"), "{text}");
     assert!(text.ends_with("or memory = \"allow\" to run it all the same"), "{text}");
-    let notes = |text: &str| resolve(text).unwrap().all_warnings();
+    // 512 ranks are more than costs were measured on, which is told too.
+    let of_costs = |line: &String| line.contains("was fitted on at most");
+    let notes = |text: &str| {
+        let all = resolve(text).unwrap().all_warnings();
+        all.into_iter().filter(|line| !of_costs(line)).collect::<Vec<_>>()
+    };
     assert!(notes(&llama(", zero = 1")).is_empty());
     let told = notes(&llama(", memory = \"allow\""));
     assert!(told.len() == 1 && told[0].starts_with("job a: a GPU of stage 0 needs 10"), "{told:?}");

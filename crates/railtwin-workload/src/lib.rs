@@ -41,6 +41,7 @@ pub mod plan;
 pub mod ranks;
 pub mod recipe;
 pub mod ring;
+pub mod scaling;
 pub mod shape;
 pub mod tide;
 pub mod traffic;

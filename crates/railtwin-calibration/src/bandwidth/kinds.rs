@@ -20,6 +20,8 @@ pub struct Kind {
     pub groups: u32,
     /// Product name of the GPUs; all of them where there are several.
     pub product: String,
+    /// Name of the setting; empty where nothing tells settings apart.
+    pub setting: String,
 }
 
 impl Kind {
@@ -40,16 +42,18 @@ impl Kind {
             ranks: test.devices.len() as u32,
             groups: groups.len().max(1) as u32,
             product: Vec::from_iter(products).join(", "),
+            setting: test.setting.clone(),
         }
     }
 
     /// Hosts and ranks on each, such as `2 x 8`.
     pub fn shape(&self) -> String {
         let groups = if self.groups > 1 { format!(" in {} groups", self.groups) } else { String::new() };
+        let setting = if self.setting.is_empty() { String::new() } else { format!(" ({})", self.setting) };
         match (self.hosts, self.gpus) {
             (0, _) => "hosts unknown".to_owned(),
-            (hosts, Some(gpus)) => format!("{hosts} x {gpus}{groups}"),
-            (hosts, None) => format!("{hosts} hosts, {} GPUs{groups}", self.ranks),
+            (hosts, Some(gpus)) => format!("{hosts} x {gpus}{groups}{setting}"),
+            (hosts, None) => format!("{hosts} hosts, {} GPUs{groups}{setting}", self.ranks),
         }
     }
 }

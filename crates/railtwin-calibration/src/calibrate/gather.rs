@@ -155,6 +155,7 @@ pub(super) fn add_steps(
         hosts.into_iter().for_each(|host| *on_host.entry(host).or_default() += 1);
         let counts: BTreeSet<u32> = on_host.values().copied().collect();
         let kind = Kind {
+            setting: String::new(),
             collective: collective.name().to_owned(),
             hosts: on_host.len() as u32,
             gpus: counts.first().copied().filter(|_| counts.len() == 1),

@@ -1,5 +1,5 @@
 //! Which algorithm a range of sizes is of. Logs of nccl-tests do not say; NCCL's habits and what algorithms can reach do.
-use railtwin_workload::{Algorithm, Collective};
+use railtwin_workload::{Algorithm, Collective, Group};
 
 use super::{AT_THE_LIMIT, Fitted};
 use crate::bandwidth::bounds::HostRates;
@@ -54,7 +54,7 @@ pub fn label(fitted: &mut [Fitted], rates: Option<&HostRates>) {
         }
         own.at_the_limit = (0..count)
             .map(|row| {
-                let limit = network_limit(own, own.algorithms[row], rates?)?;
+                let limit = network_limit(own.collective, own.group, own.algorithms[row], rates?)?;
                 Some(own.busbw(row) >= AT_THE_LIMIT * limit)
             })
             .collect();
@@ -63,20 +63,24 @@ pub fn label(fitted: &mut [Fitted], rates: Option<&HostRates>) {
 
 /// Bus bandwidth that the NICs of hosts allow an algorithm, bytes per second; none within one host and where another
 /// bound holds.
-fn network_limit(own: &Fitted, algorithm: Algorithm, rates: &HostRates) -> Option<f64> {
-    let group = own.group;
+pub(crate) fn network_limit(
+    collective: Collective,
+    group: Group,
+    algorithm: Algorithm,
+    rates: &HostRates,
+) -> Option<f64> {
     if group.hosts < 2 {
         return None;
     }
     let of_host = rates.nic_gb_per_s * 1e9 * f64::from(rates.nics) * f64::from(group.local.min(rates.gpus))
         / f64::from(rates.gpus.max(1));
-    let factor = railtwin_workload::collective::bus_factor(own.collective, group.ranks);
+    let factor = railtwin_workload::collective::bus_factor(collective, group.ranks);
     match algorithm {
         Algorithm::Ring => Some(of_host),
         // A host inside a tree sends to its parent and two children, and as a leaf of the other to its parent there.
         Algorithm::Tree if group.hosts > 2 => Some(factor * of_host / 2.0),
         // All ranks elsewhere: n - g of the n parts of a buffer leave the host.
-        Algorithm::Direct if own.collective == Collective::AllToAll => {
+        Algorithm::Direct if collective == Collective::AllToAll => {
             let away = f64::from(group.ranks - group.local);
             Some(factor * of_host / f64::from(group.local) * f64::from(group.ranks) / away)
         }

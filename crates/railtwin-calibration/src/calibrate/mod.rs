@@ -5,12 +5,15 @@
 //! * [`mod@plain`]: what two NICs do without a collective library.
 //! * [`mod@fit`]: latency and bandwidth in ranges of size.
 //! * [`mod@label`]: which algorithm a range is of, as logs do not say.
+//! * [`mod@scaling`]: models for any number of hosts, and [`fn@nearest`], what they must beat.
 //! * [`mod@network`]: what the network has of the latency.
 pub mod fit;
 mod gather;
 pub mod label;
+mod nearest;
 pub mod network;
 pub mod plain;
+mod scaling;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +28,9 @@ use crate::bandwidth::Kind;
 use crate::bandwidth::bounds::{self, HostRates, Operation};
 use crate::products::model_of_product;
 use fit::{Fit, Point};
+pub use nearest::nearest;
 pub use plain::Plain;
+pub use scaling::{Scaling, scaling};
 
 /// Of the network's limit that a bandwidth must reach for the network to be what limits it.
 pub const AT_THE_LIMIT: f64 = 0.98;
@@ -73,6 +78,8 @@ pub struct Calibration {
     pub fitted: Vec<Fitted>,
     /// Plain transfers between two NICs, as perftest has them.
     pub plain: Vec<Plain>,
+    /// Models for any number of hosts.
+    pub scaling: Vec<Scaling>,
     /// Tests left aside.
     pub aside: Vec<Aside>,
     /// Host model that the GPUs or the fabric tell; none where nobody does.
@@ -162,6 +169,7 @@ pub fn calibrate_all(sources: &Sources<'_>, host: Option<&HostModel>) -> Calibra
     }
     found.model = found.model.or_else(|| host.map(|host| host.name.clone()));
     let model = host.cloned().or_else(|| HostModel::named(found.model.as_deref()?));
+    found.scaling = scaling(sources.nccl_tests, model.as_ref());
     found.plain = plain::plain(sources.perftest, model.as_ref());
     label::label(&mut found.fitted, model.as_ref().map(HostRates::of).as_ref());
     for one in &mut found.fitted {
@@ -212,7 +220,8 @@ impl Calibration {
     /// The file that scenarios take.
     pub fn file(&self) -> CapsFile {
         let plain = plain::caps(&self.plain);
-        CapsFile::new(self.fitted.iter().flat_map(Fitted::caps).chain(plain).collect())
+        let scaling = self.scaling.iter().map(Scaling::spec).collect();
+        CapsFile::new(self.fitted.iter().flat_map(Fitted::caps).chain(plain).collect(), scaling)
     }
 
     /// Median and 90th percentile of relative errors over the sizes of some collectives that were left out; none without

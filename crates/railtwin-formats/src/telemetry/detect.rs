@@ -4,8 +4,8 @@ use super::flight_recorder::is_archive;
 use super::input::head;
 use super::pickle::is_pickle;
 use super::{
-    cluster_log, device_tables, ethtool, lldp, nccl_tests_failure, nic_counters, perftest, perftest_json,
-    port_counters, probe_table, ras_text, steps, tcp_info, xpu_timer,
+    cluster_log, device_tables, ethtool, lldp, nccl_tests_failure, nccl_tests_table, nic_counters, perftest,
+    perftest_json, port_counters, probe_table, ras_text, steps, tcp_info, xpu_timer,
 };
 
 /// Bytes of a file that are looked at.
@@ -30,6 +30,8 @@ pub enum Format {
     NcclTestsLog,
     /// JSON of nccl-tests.
     NcclTestsJson,
+    /// A table of times of nccl-tests by size of the cluster.
+    NcclTestsTable,
     /// Tables of perftest: `ib_write_bw` and its kin.
     Perftest,
     /// A log with lines of NCCL, of the watchdog of PyTorch's process groups or of a kernel.
@@ -92,6 +94,7 @@ impl Format {
             Self::Pickle => "pickle",
             Self::NcclTestsLog => "nccl-tests log",
             Self::NcclTestsJson => "nccl-tests JSON",
+            Self::NcclTestsTable => "table of nccl-tests",
             Self::Perftest => "perftest log",
             Self::ClusterLog => "log",
             Self::PerftestJson => "perftest JSON",
@@ -233,6 +236,9 @@ fn lines(text: &str) -> Option<Format> {
     }
     if tcp_info::is_ss(text) {
         return Some(Format::TcpInfo);
+    }
+    if nccl_tests_table::is_table(text) {
+        return Some(Format::NcclTestsTable);
     }
     // Before tables of steps, which may have a column of times, too, and none of sources.
     if probe_table::is_table(text) {

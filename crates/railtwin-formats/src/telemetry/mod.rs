@@ -8,7 +8,7 @@
 //! | NCCL Inspector, JSON v4.0 to v4.3 | [`InspectorDump`] |
 //! | NCCL RAS status, JSON and text | [`RasSnapshot`] |
 //! | PyTorch Flight Recorder, JSON and pickles 2.x | [`FlightRecorderDump`] |
-//! | nccl-tests, text and JSON | [`NcclTest`] |
+//! | nccl-tests, text, JSON and tables of times | [`NcclTest`] |
 //! | logs: NCCL_DEBUG, PyTorch's watchdog, `dmesg` and syslog, mixed | [`ClusterLog`] |
 //! | perftest, tables of bandwidth and latency, and JSON | [`PerftestLog`] |
 //! | tables of probes between hosts, long or as a matrix; `ss -tin` | [`PairProbe`] |
@@ -69,6 +69,7 @@ mod nccl_tests;
 mod nccl_tests_failure;
 mod nccl_tests_json;
 mod nccl_tests_prefix;
+mod nccl_tests_table;
 mod nic_counters;
 mod node_exporter;
 mod note;
@@ -131,6 +132,7 @@ pub use nccl_tests::{
 };
 pub use nccl_tests_failure::{NcclTestEnd, NcclTestFailure};
 pub use nccl_tests_json::parse_nccl_tests_json;
+pub use nccl_tests_table::parse_nccl_tests_table;
 pub use node_exporter::parse_node_exporter;
 pub use note::Note;
 use note::texts;
@@ -279,7 +281,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
             "telemetry",
             source_name,
             "is of no format that is known",
-            "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs and JSON, perftest logs and \
+            "read are NCCL Inspector, RAS (JSON and text) and Flight Recorder, nccl-tests logs, JSON and tables, perftest logs and \
              JSON, tables of probes between hosts (source, destination, rtt_us, loss), ss -tin, logs with lines of NCCL, \
              PyTorch's watchdog or a kernel, Kineto traces, Prometheus text of xpu_timer, DCGM and node_exporter, \
              ethtool -S, rdma statistic, neighbors of lldpcli, nvidia-smi topo -m, iblinkinfo, ibnetdiscover, SONiC's show \
@@ -294,6 +296,7 @@ pub fn decode(source_name: &str, bytes: &[u8], hints: &Hints) -> Result<Imported
         Format::Pickle => return Err(flight_recorder::refused_pickle(source_name, bytes)),
         Format::NcclTestsLog => parse_nccl_tests_log(source_name, bytes)?.into(),
         Format::NcclTestsJson => parse_nccl_tests_json(source_name, bytes)?.into(),
+        Format::NcclTestsTable => parse_nccl_tests_table(source_name, bytes)?.into(),
         Format::MlperfLog => parse_mlperf_log(source_name, bytes)?.into(),
         Format::StepsCsv => parse_steps_csv(source_name, bytes)?.into(),
         Format::StepsJson => parse_steps_json(source_name, bytes)?.into(),

@@ -22,6 +22,8 @@ pub struct NcclTest {
     pub name: String,
     /// Version of nccl-tests, and of NCCL where the line tells it; empty where it does not.
     pub version: String,
+    /// What tells it from tests of the same cluster with other settings, as a table names it; empty where nothing does.
+    pub setting: String,
     /// Who took part.
     pub devices: Vec<NcclTestDevice>,
     /// A row for each size.

@@ -356,12 +356,13 @@ fn place_in(dump: &FlightRecorderDump, seen: &DumpSeen) -> String {
 fn holds(format: Format, table: &str) -> bool {
     use Format::{
         ClusterLog, CounterListing, Dcgm, DeviceTable, Ethtool, FlightRecorder, Kineto, Lldp, MlperfLog,
-        NcclInspector, NcclRas, NcclTestsJson, NcclTestsLog, NodeExporter, Parquet, Perftest, PerftestJson,
-        ProbeTable, RdmaStatistic, StepsCsv, StepsJson, SysfsTree, TcpInfo, TrainingLog, XpuTimer,
+        NcclInspector, NcclRas, NcclTestsJson, NcclTestsLog, NcclTestsTable, NodeExporter, Parquet, Perftest,
+        PerftestJson, ProbeTable, RdmaStatistic, StepsCsv, StepsJson, SysfsTree, TcpInfo, TrainingLog,
+        XpuTimer,
     };
     match table {
         "dumps" => format == FlightRecorder,
-        "nccl-tests" => matches!(format, NcclTestsLog | NcclTestsJson),
+        "nccl-tests" => matches!(format, NcclTestsLog | NcclTestsJson | NcclTestsTable),
         "perftest" => matches!(format, Perftest | PerftestJson),
         "logs" => matches!(format, ClusterLog | NcclTestsLog),
         "ras" => format == NcclRas,

@@ -1,8 +1,10 @@
 //! What collectives cost the hosts of a scenario: its own caps, those of a file, and those known of the host model.
 use railtwin_fabric::{Fabric, HostModel, HostSpec};
 use railtwin_workload::Collective;
+use railtwin_workload::scaling::ScalingModel;
 
-use super::host_caps::{models, of_model};
+use super::host_caps::{models, of_model, scaling_of_model};
+use super::scaling::{ScalingSpec, troubles_of_scaling};
 use super::{CapSpec, CapsFile};
 use crate::declared::parse_section;
 use crate::resolve::{Reader, Source};
@@ -20,6 +22,8 @@ pub(crate) struct Caps {
     pub(crate) own: Vec<CapSpec>,
     /// What was measured, of hosts of the model or by who wrote a file.
     pub(crate) known: Vec<CapSpec>,
+    /// What was fitted of collectives for any number of hosts.
+    pub(crate) scaling: Vec<ScalingSpec>,
     /// Whether hosts cost what NCCL's model says where neither tells.
     pub(crate) modelled: bool,
 }
@@ -29,13 +33,24 @@ impl Caps {
     /// measured without one.
     pub(crate) fn of_plain(&self) -> Self {
         let known = self.known.iter().filter(|cap| cap.is_plain()).cloned().collect();
-        Self { own: self.own.clone(), known, modelled: false }
+        Self { own: self.own.clone(), known, scaling: Vec::new(), modelled: false }
+    }
+
+    /// What was fitted of collectives on hosts of a model, for any number of them.
+    pub(crate) fn scaling_of(&self, host: &HostModel) -> Vec<ScalingModel> {
+        let holds = |one: &&ScalingSpec| one.host.as_ref().is_none_or(|name| *name == host.name);
+        self.scaling.iter().filter(holds).map(ScalingSpec::model).collect()
     }
 
     /// What holds collectives.
     pub(crate) fn of_collectives(&self) -> Self {
         let of = |caps: &[CapSpec]| caps.iter().filter(|cap| !cap.is_plain()).cloned().collect();
-        Self { own: of(&self.own), known: of(&self.known), modelled: self.modelled }
+        Self {
+            own: of(&self.own),
+            known: of(&self.known),
+            scaling: self.scaling.clone(),
+            modelled: self.modelled,
+        }
     }
 }
 
@@ -97,7 +112,9 @@ impl CapsFile {
         let caps: Self = parse_section(file, text, &Self::TABLE)?;
         let root = Node::parse(file, text)?;
         let mut problems = Vec::new();
-        for (path, (message, hint)) in troubles_of_caps(&caps.caps) {
+        for (path, (message, hint)) in
+            troubles_of_caps(&caps.caps).into_iter().chain(troubles_of_scaling(&caps.scaling))
+        {
             let span = root.span_near(&steps(&path));
             problems.push(Problem::new(text, span, message, Some(hint.to_owned())));
         }
@@ -113,8 +130,8 @@ impl CapsFile {
     }
 
     /// Caps in this version of the format.
-    pub fn new(caps: Vec<CapSpec>) -> Self {
-        Self { schema: SCHEMA, caps }
+    pub fn new(caps: Vec<CapSpec>, scaling: Vec<ScalingSpec>) -> Self {
+        Self { schema: SCHEMA, caps, scaling }
     }
 }
 
@@ -146,14 +163,18 @@ impl Scenario {
                         Some("write `none`, `measured` or a file"),
                     )
                 })?;
-                let known = CapsFile::parse(path, &text)?.caps;
-                return Ok(Caps { own, known, modelled: true });
+                let CapsFile { caps: known, scaling, .. } = CapsFile::parse(path, &text)?;
+                return Ok(Caps { own, known, scaling, modelled: true });
             }
         }
-        let mut known = Vec::new();
+        let (mut known, mut scaling) = (Vec::new(), Vec::new());
         for model in fabric.host_models() {
             let changed = host.is_some_and(|host| more(host, model));
-            let rows = if changed { Vec::new() } else { of_model(&model.name) };
+            let (rows, models_of) = if changed {
+                Default::default()
+            } else {
+                (of_model(&model.name), scaling_of_model(&model.name))
+            };
             if rows.is_empty() && asked.is_some() {
                 let message = match changed {
                     true => format!(
@@ -166,8 +187,9 @@ impl Scenario {
                 return Err(source.error(KEY, message, Some(hint)));
             }
             known.extend(rows);
+            scaling.extend(models_of);
         }
         let modelled = fabric.host_models().iter().any(|model| model.gpu_flops.is_some());
-        Ok(Caps { own, known, modelled })
+        Ok(Caps { own, known, scaling, modelled })
     }
 }

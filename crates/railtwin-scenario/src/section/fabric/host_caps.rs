@@ -1,5 +1,5 @@
 //! What is known of host models, so that a user need not measure: one file of caps for each, with its sources in it.
-use super::{CapSpec, CapsFile};
+use super::{CapSpec, CapsFile, ScalingSpec};
 
 /// Versions of NCCL that hosts of a model were seen with, for what came with one: the logs behind `hgx-h100.toml` say 2.29,
 /// HPN's figure 17 2.18.3 on H800. Nobody says one of the others.
@@ -19,13 +19,22 @@ const FILES: [(&str, &str, &str); 4] = [
     ("hgx-a100", "hgx-a100.toml", include_str!("caps/hgx-a100.toml")),
 ];
 
+fn file_of_model(model: &str) -> Option<(&'static str, CapsFile)> {
+    let (name, file, text) = FILES.into_iter().find(|(name, ..)| *name == model)?;
+    Some((name, CapsFile::parse(file, text).expect("a test reads the files of all models")))
+}
+
+/// What collectives of host model `model` take over any number of hosts; none where nothing was fitted.
+pub fn scaling_of_model(model: &str) -> Vec<ScalingSpec> {
+    let Some((name, file)) = file_of_model(model) else { return Vec::new() };
+    let of_model = |one: ScalingSpec| ScalingSpec { host: Some(name.to_owned()), ..one };
+    file.scaling.into_iter().map(of_model).collect()
+}
+
 /// The caps of host model `model`, for it alone; none where nothing is known of it.
 pub fn of_model(model: &str) -> Vec<CapSpec> {
-    let Some((name, file, text)) = FILES.into_iter().find(|(name, ..)| *name == model) else {
-        return Vec::new();
-    };
-    let caps = CapsFile::parse(file, text).expect("a test reads the files of all models").caps;
-    caps.into_iter().map(|cap| CapSpec { host: Some(name.to_owned()), ..cap }).collect()
+    let Some((name, file)) = file_of_model(model) else { return Vec::new() };
+    file.caps.into_iter().map(|cap| CapSpec { host: Some(name.to_owned()), ..cap }).collect()
 }
 
 /// Host models whose caps are known.

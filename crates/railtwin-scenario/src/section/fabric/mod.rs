@@ -1,8 +1,10 @@
 //! `[fabric]`: a preset with what the text changes in it, or an imported fabric.
+pub(crate) mod beyond;
 pub(crate) mod caps;
 pub mod host_caps;
 pub mod price;
 mod resolve;
+pub mod scaling;
 
 use railtwin_fabric::clos::LARGEST_CHIP;
 use railtwin_fabric::preset::Preset;
@@ -10,6 +12,8 @@ use railtwin_fabric::{FabricError, HostModel, HostSpec};
 use railtwin_units::keys::{Kind, whole};
 use railtwin_units::{Bytes, Rate, SimTime};
 use railtwin_workload::{Algorithm, Collective, Protocol};
+
+pub use scaling::ScalingSpec;
 
 railtwin_units::section! {
     /// A fabric of the `lingjun` data set.
@@ -133,6 +137,9 @@ railtwin_units::section! {
         pub schema: u32 [Kind::Version],
         /// What hosts reach, in the order in which they are looked at.
         pub caps as "cap": Vec<CapSpec>,
+        /// What collectives take over any number of hosts.
+        #[key(sparse)]
+        pub scaling: Vec<ScalingSpec> = Vec::new(),
     }
 }
 

@@ -6,11 +6,13 @@ use railtwin_control::Place;
 use railtwin_fabric::{Fabric, HostModel};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::nccl::{Generation, Host};
+use railtwin_workload::scaling::{Scaled, ScalingModel};
 use railtwin_workload::{
     Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Protocol, Work, cost::steps,
 };
 
 use super::CapSpec;
+use super::beyond::{Beyond, keep};
 use super::caps::Caps;
 use super::host_caps::nccl_of_model;
 
@@ -19,9 +21,12 @@ const AGGREGATES: (u32, u32) = (2, 23);
 
 /// An algorithm and its cost.
 type Pick = (Algorithm, Cost);
+/// The same, and what is beyond measurements.
+type Told = (Pick, Option<Beyond>);
 
 /// Gives every operation of a plan the algorithm and the cost of its size. Operations of one pattern whose costs differ
-/// become patterns of their own, over the same communicators.
+/// become patterns of their own, over the same communicators. It returns the collectives over more ranks than their costs
+/// were measured on.
 ///
 /// # Errors
 /// What is wrong with an algorithm that was asked for.
@@ -31,9 +36,17 @@ pub(crate) fn price(
     fabric: &Fabric,
     caps: &Caps,
     wire_share: f64,
-) -> Result<(), String> {
-    let Some(model) = places.first().map(|place| fabric.host_model(place.host)) else { return Ok(()) };
-    let tuner = Tuner { caps, model, host: caps.modelled.then(|| host_of(model, wire_share)).flatten() };
+) -> Result<Vec<Beyond>, String> {
+    let Some(model) = places.first().map(|place| fabric.host_model(place.host)) else {
+        return Ok(Vec::new());
+    };
+    let tuner = Tuner {
+        caps,
+        model,
+        host: caps.modelled.then(|| host_of(model, wire_share)).flatten(),
+        scaling: caps.scaling_of(model),
+    };
+    let mut beyond = Vec::new();
     let groups: Vec<Group> = plan.patterns.iter().map(|pattern| largest(pattern, places)).collect();
     let nvls = |pattern: &Pattern| !pattern.open && pattern.algorithm == Algorithm::Nvls;
     if plan.patterns.iter().zip(&groups).any(|(pattern, group)| nvls(pattern) && group.hosts > 1) {
@@ -59,7 +72,10 @@ pub(crate) fn price(
             Some(&priced) => priced,
             None => {
                 let asked = &plan.patterns[pattern.index()];
-                let pick = tuner.pick(asked, groups[pattern.index()], bytes);
+                let (pick, far) = tuner.pick(asked, groups[pattern.index()], bytes);
+                if let Some(far) = far {
+                    keep(&mut beyond, far);
+                }
                 let slot = &mut first[pattern.index()];
                 let priced = if *slot.get_or_insert(pick) == pick {
                     pattern
@@ -83,7 +99,7 @@ pub(crate) fn price(
             (pattern.algorithm, pattern.cost) = pick;
         }
     }
-    Ok(())
+    Ok(beyond)
 }
 
 /// What is wrong with parallel aggregated trees over a communicator.
@@ -126,7 +142,7 @@ pub fn cost_of(
     bytes: u64,
     modelled: SimTime,
 ) -> Option<(Option<SimTime>, Option<Rate>)> {
-    let tuner = Tuner { caps: &Caps::default(), model, host: None };
+    let tuner = Tuner { caps: &Caps::default(), model, host: None, scaling: Vec::new() };
     let row = tuner.row(rows, collective, Some(algorithm), group, bytes, |_| true)?;
     let all = u64::from(steps(collective, algorithm, group));
     Some((row.step.map(|step| latency(step * all, Some(modelled), bytes, row)), bandwidth(row, bytes)))
@@ -152,7 +168,7 @@ pub fn protocol_of(
     group: Group,
     bytes: u64,
 ) -> Option<Protocol> {
-    let tuner = Tuner { caps: &Caps::default(), model, host: None };
+    let tuner = Tuner { caps: &Caps::default(), model, host: None, scaling: Vec::new() };
     tuner.row(rows, collective, Some(algorithm), group, bytes, |_| true)?.protocol
 }
 
@@ -176,15 +192,17 @@ struct Tuner<'a> {
     caps: &'a Caps,
     model: &'a HostModel,
     host: Option<Host>,
+    scaling: Vec<ScalingModel>,
 }
 
 impl Tuner<'_> {
-    fn pick(&self, asked: &Pattern, group: Group, bytes: u64) -> Pick {
+    fn pick(&self, asked: &Pattern, group: Group, bytes: u64) -> Told {
         let Pattern { collective, algorithm, .. } = *asked;
         // Communicators of one rank move nothing; a free choice is no choice for them.
         if group.ranks < 2 {
-            return (algorithm, Cost::default());
+            return ((algorithm, Cost::default()), None);
         }
+        let scaled = self.scaled(collective, group, bytes);
         let (own, known) = (&self.caps.own, &self.caps.known);
         // A row with a size says that NCCL took its algorithm there.
         let measured = || {
@@ -194,8 +212,10 @@ impl Tuner<'_> {
         };
         let model = self.host.as_ref();
         let tuned = || model.and_then(|host| host.pick(collective, None, group, bytes));
-        let algorithm = match asked.open {
-            true => match (measured(), tuned()) {
+        let own_says = || self.row(own, collective, None, group, bytes, |row| row.from.is_some()).is_some();
+        let algorithm = match (asked.open, &scaled) {
+            (true, Some((_, scaled))) if !own_says() => scaled.algorithm,
+            (true, _) => match (measured(), tuned()) {
                 // What was measured of large messages does not speak of small ones that go by aggregated trees.
                 (Some(row), Some(pick))
                     if pick.algorithm == Algorithm::Pat && row.from.is_some_and(|from| bytes < from.0) =>
@@ -205,7 +225,7 @@ impl Tuner<'_> {
                 (Some(row), _) => row.algorithm,
                 (None, pick) => pick.map_or(algorithm, |pick| pick.algorithm),
             },
-            false => algorithm,
+            (false, _) => algorithm,
         };
         // The shape falls back, and so does what it costs.
         let runs = what_runs(algorithm, group, self.model.nvlink.is_some());
@@ -215,7 +235,26 @@ impl Tuner<'_> {
         });
         let mut cost = modelled.unwrap_or_default();
         let wanted = Some(runs);
-        if let Some(row) = self.row(known, collective, wanted, group, bytes, |_| true) {
+        let mut far = None;
+        let of_model = scaled.as_ref().and_then(|(model, _)| model.cost(group, bytes, runs));
+        if let (Some((model, scaled)), Some((latency, busbw))) = (&scaled, of_model) {
+            cost = Cost {
+                protocol: Protocol::Simple,
+                busbw: busbw.map(|rate| Rate::from_bits_per_s((rate * 8.0) as u64)),
+                latency: SimTime::from_seconds(latency),
+            };
+            let one = Beyond {
+                collective,
+                ranks: group.ranks,
+                measured: model.ranks(),
+                bytes,
+                scaled: Some(*scaled),
+            };
+            far = Some(one).filter(|_| scaled.beyond > 1.0);
+        } else if let Some(row) = self.row(known, collective, wanted, group, bytes, |_| true) {
+            let measured = row.hosts.unwrap_or(group.hosts) * row.gpus.unwrap_or(group.local);
+            let one = Beyond { collective, ranks: group.ranks, measured, bytes, scaled: None };
+            far = Some(one).filter(|_| row.hosts.is_some_and(|hosts| hosts < group.hosts));
             let protocol = row.protocol.unwrap_or_default();
             let pick = model.and_then(|host| host.predict(collective, runs, protocol, group, bytes));
             let bound = model.zip(pick).and_then(|(host, pick)| host.cost(collective, &pick, group).busbw);
@@ -233,7 +272,24 @@ impl Tuner<'_> {
             cost.latency = latency.unwrap_or(cost.latency);
             cost.protocol = row.protocol.unwrap_or(cost.protocol);
         }
-        (algorithm, cost)
+        ((algorithm, cost), far)
+    }
+
+    /// The model of a collective with what it says, where no measurement was over as many hosts.
+    fn scaled(&self, collective: Collective, group: Group, bytes: u64) -> Option<(&ScalingModel, Scaled)> {
+        let of = || self.scaling.iter().filter(|model| model.collective == collective);
+        let local = of().map(|model| model.local).filter(|&local| local >= group.local).min();
+        let local = local.or_else(|| of().map(|model| model.local).max())?;
+        let seen = |row: &CapSpec| {
+            let own = (row.collective, row.hosts, row.gpus);
+            own == (collective, Some(group.hosts), Some(group.local))
+        };
+        if self.caps.known.iter().any(seen) {
+            return None;
+        }
+        // Smaller messages than were measured go by NCCL's model, as they do without a model.
+        let model = of().find(|model| model.local == local && bytes >= model.least_bytes())?;
+        Some((model, model.predict(group, bytes)?))
     }
 
     /// Latency of all steps by a row; none where it says none.
