@@ -134,8 +134,9 @@ pub(crate) fn asked_text(asked: &[Asked<'_>]) -> String {
     for one in asked {
         let model = &one.scaling.fit.model;
         let times = f64::from(one.group.ranks) / f64::from(model.ranks().max(1));
+        let times = (times * 100.0).round() / 100.0;
         text.push_str(&format!(
-            "\n{} over {} GPUs: fitted on at most {}, asked for {times:.3} x as many\n",
+            "\n{} over {} GPUs: fitted on at most {}, asked for {times} x as many\n",
             one.scaling.series.name(),
             grouped(one.group.ranks),
             grouped(model.ranks()),
