@@ -5,10 +5,12 @@ use std::path::Path;
 use proptest::prelude::*;
 use railtwin::{Question, Run};
 use railtwin_calibration::calibrate::{Calibration, Sources, calibrate, calibrate_all};
+use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::{
     Hints, Merger, NcclTest, NcclTestDevice, NcclTestMeasure, NcclTestResult, decode, parse_nccl_tests_log,
+    parse_nccl_tests_table,
 };
-use railtwin_workload::{Algorithm, Collective};
+use railtwin_workload::{Algorithm, Collective, Group};
 
 type Logs = Vec<(String, Vec<NcclTest>)>;
 
@@ -119,6 +121,36 @@ fn packets_cost_what_flows_cost() {
         let ratio = packet / flow;
         println!("{hosts} x {local} {kind}: packets over flows {ratio:.3}");
         assert!((0.95..1.06).contains(&ratio), "{hosts} x {local} {kind}: {ratio}");
+    }
+}
+
+/// A model fitted on 2 and 4 hosts of 8, asked for 8: both engines take what it predicts, of trees and of rings.
+#[test]
+fn engines_take_what_a_model_predicts_of_more_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut table = "gpus,hosts,bytes,time_us\n".to_owned();
+    for hosts in [2_u32, 4] {
+        for power in 16..31 {
+            let (ranks, bytes) = (f64::from(8 * hosts), f64::from(1_u32 << power));
+            let tree = 120e-6 + bytes / 120e9 + f64::from(hosts).log2() * 40e-6;
+            let ring = 2.0 * (ranks - 1.0) * (20e-6 + bytes / ranks / 300e9);
+            let seconds = if hosts > 2 && power > 25 { ring } else { tree };
+            table.push_str(&format!("{},{hosts},{},{}\n", 8 * hosts, 1_u64 << power, seconds * 1e6));
+        }
+    }
+    let tests = parse_nccl_tests_table("t.csv", table.as_bytes()).unwrap().tests;
+    let host = HostModel::named("hgx-h100").unwrap();
+    let found = calibrate(&[("t.csv".to_owned(), tests)], Some(&host));
+    let caps = folder.path().join("caps.toml");
+    std::fs::write(&caps, found.file().to_toml()).unwrap();
+    let model = &found.scaling[0].fit.model;
+    let both = &["flow", "packet"][..];
+    for (bytes, engines) in [(1_u64 << 20, both), (1 << 23, both), (1 << 32, &both[..1])] {
+        let predicted = model.predict(Group::of(8, 8), bytes).unwrap().seconds;
+        for engine in engines {
+            let took = simulated(engine, &caps, 8, 8, Collective::AllReduce, bytes);
+            assert!((took / predicted - 1.0).abs() < 0.1, "{engine} {bytes}: {took}, predicted {predicted}");
+        }
     }
 }
 
