@@ -4,5 +4,6 @@ mod counts;
 mod goals;
 mod loss;
 mod page;
+mod presets;
 mod search;
 mod smallest;

@@ -207,6 +207,11 @@ fn bill_of(
     bill
 }
 
+/// A count with its noun, such as `1 switch` or `3 switches`.
+pub(crate) fn counted(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// A whole number with commas between groups of three digits.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

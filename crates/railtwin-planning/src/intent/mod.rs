@@ -20,8 +20,8 @@ use railtwin_fabric::HostModel;
 use railtwin_units::Rate;
 use serde::Serialize;
 
-pub(crate) use candidate::grouped;
 pub use candidate::{Combination, FabricCandidate};
+pub(crate) use candidate::{counted, grouped};
 pub use counts::{Counts, TierCounts};
 pub(crate) use shape::Shape;
 
