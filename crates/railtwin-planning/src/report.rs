@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::facts::{
     buildings::BuildingCables,
     chassis::{self, SwitchClasses},
+    direct::DirectNetwork,
     failure_points::FailurePoints,
     ingress::{RackIngress, StepReads},
     ladder::{self, LadderBase},
@@ -140,6 +141,9 @@ fn of_graph(fabric: &Fabric, spec: Option<&ClosSpec>, limits: &Limits, all: &mut
         ports::text(&budgets),
         &budgets,
     ));
+    if let Some(direct) = DirectNetwork::of(fabric) {
+        all.push(Section::new("direct", "paths of a network without switches", direct.text(), &direct));
+    }
     let space = SearchSpace::of(fabric);
     let text = paths::text(std::slice::from_ref(&space));
     all.push(Section::new("search_space", "search space of path selection (HPN table 1)", text, &space));
