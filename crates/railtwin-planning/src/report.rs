@@ -79,7 +79,11 @@ pub fn sections(
     limits: &Limits,
 ) -> Vec<Section> {
     let mut all = Vec::new();
-    let candidate = spec.map(|spec| FabricCandidate::of_design(spec.clone(), catalog));
+    let candidate = spec.map(|spec| {
+        let mut candidate = FabricCandidate::of_design(spec.clone(), catalog);
+        candidate.add_frontend(fabric, catalog);
+        candidate
+    });
     if let Some((spec, candidate)) = spec.zip(candidate.as_ref()) {
         of_counts(spec, candidate, &mut all);
     }
@@ -110,7 +114,7 @@ fn of_counts(spec: &ClosSpec, candidate: &FabricCandidate, all: &mut Vec<Section
         notes.push_str(&format!("note: {note}\n"));
     }
     let price = json!({
-        "bill": candidate.bill, "price": candidate.price(), "power": candidate.power(),
+        "bill": candidate.bill, "price": candidate.price(), "price_of_bill": candidate.bill.price(), "power": candidate.power(),
         "usd_per_gpu": candidate.usd_per_gpu(), "watts_per_gpu": candidate.watts_per_gpu(), "notes": candidate.notes,
     });
     all.push(Section::new("price", "price and power of the network, hosts left out", notes, price));

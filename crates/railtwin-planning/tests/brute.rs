@@ -233,6 +233,7 @@ pub(crate) fn specs() -> impl Strategy<Value = ClosSpec> {
                 ..Intent::default()
             };
             let combination = Combination {
+                style: intent.style,
                 switch: format!("{switch}x400G"),
                 tiers,
                 planes,

@@ -5,5 +5,6 @@ mod goals;
 mod loss;
 mod page;
 mod presets;
+mod prices;
 mod search;
 mod smallest;

@@ -1,7 +1,7 @@
 //! Search, curves, comparison and growth.
 use railtwin_catalog::Catalog;
 use railtwin_fabric::preset::{Hpn, Layout as _, RailOptimised};
-use railtwin_planning::intent::{FabricCandidate, Intent};
+use railtwin_planning::intent::{FabricCandidate, Intent, Style};
 use railtwin_planning::loss::LostPart;
 use railtwin_planning::search::{FabricGrowth, compare, core_curve_at, search, survives_leaf};
 
@@ -20,7 +20,23 @@ fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
     for pair in found.pareto.windows(2) {
         assert!(pair[0].usd < pair[1].usd && pair[0].bisection_share < pair[1].bisection_share);
     }
-    assert!(found.to_text().contains("survive a lost leaf"));
+    assert!(found.to_text().contains("cheapest that survives the loss of any leaf"));
+    // Both styles are tried, and each label names its own.
+    for style in [Style::RailOptimised, Style::Clos] {
+        let one = search(&Intent { style, ..intent.clone() }, &catalog);
+        assert_eq!((one.tried, one.best.as_ref().unwrap().price()), (found.tried, best.price()));
+        assert!(
+            found
+                .pareto
+                .iter()
+                .chain(&found.pareto_surviving)
+                .any(|point| point.label.starts_with(style.name()))
+        );
+        let of_style = Intent { style, planes: vec![1, 2], tors: vec![1, 2], ..intent.clone() };
+        for one in of_style.plan(&catalog).candidates.iter().filter(|one| survives_leaf(one)) {
+            assert!(best.price().usd <= one.price().usd, "{}", one.combination.label());
+        }
+    }
     // The pod of a small fabric can grow, and more oversubscription makes it no smaller.
     assert!(found.core_curve.len() > 3);
     assert!(found.core_curve.windows(2).all(|pair| pair[0].gpus_per_pod <= pair[1].gpus_per_pod));
