@@ -55,7 +55,8 @@ const HOSTS_OF_A_RACK: u32 = 4;
 
 impl Lengths {
     /// Lengths where nobody says them, of leaves with so many hosts. A leaf of one rail stands at the end of its row; so
-    /// does one of whole hosts, but where they all stand in one rack with it. Fibres inside a building stay within 100 m (HPN section 10); cores join buildings over 300 m.
+    /// does one of whole hosts, but where they all stand in one rack with it. Fibres inside a building stay within 100 m
+    /// (HPN section 10); cores join buildings over 300 m.
     pub fn of(style: Style, gpus: u32, hosts: u32) -> Self {
         let is_in_rack = style == Style::Clos && hosts <= HOSTS_OF_A_RACK;
         Self {
