@@ -25,7 +25,7 @@ mod money;
 pub mod part;
 mod read;
 
-pub use bill::{Bill, BillLine};
+pub use bill::{Bill, BillLine, BillScope};
 pub use catalog::Catalog;
 pub use error::CatalogError;
 pub use media::{LinkMedia, MediaError};

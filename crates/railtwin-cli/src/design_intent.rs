@@ -206,6 +206,7 @@ pub(crate) fn find(args: &IntentArgs, as_json: bool, streams: &mut Streams<'_>) 
     let kin = found.best.as_ref().map_or_else(
         || intent.clone(),
         |best| Intent {
+            style: best.combination.style,
             switches: vec![best.combination.switch.clone()],
             tiers: vec![best.combination.tiers],
             planes: vec![1, 2, 4],

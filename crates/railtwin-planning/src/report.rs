@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::facts::{
     buildings::BuildingCables,
     chassis::{self, SwitchClasses},
+    direct::DirectNetwork,
     failure_points::FailurePoints,
     ingress::{RackIngress, StepReads},
     ladder::{self, LadderBase},
@@ -78,7 +79,11 @@ pub fn sections(
     limits: &Limits,
 ) -> Vec<Section> {
     let mut all = Vec::new();
-    let candidate = spec.map(|spec| FabricCandidate::of_design(spec.clone(), catalog));
+    let candidate = spec.map(|spec| {
+        let mut candidate = FabricCandidate::of_design(spec.clone(), catalog);
+        candidate.add_frontend(fabric, catalog);
+        candidate
+    });
     if let Some((spec, candidate)) = spec.zip(candidate.as_ref()) {
         of_counts(spec, candidate, &mut all);
     }
@@ -109,7 +114,7 @@ fn of_counts(spec: &ClosSpec, candidate: &FabricCandidate, all: &mut Vec<Section
         notes.push_str(&format!("note: {note}\n"));
     }
     let price = json!({
-        "bill": candidate.bill, "price": candidate.price(), "power": candidate.power(),
+        "bill": candidate.bill, "price": candidate.price(), "price_of_bill": candidate.bill.price(), "power": candidate.power(),
         "usd_per_gpu": candidate.usd_per_gpu(), "watts_per_gpu": candidate.watts_per_gpu(), "notes": candidate.notes,
     });
     all.push(Section::new("price", "price and power of the network, hosts left out", notes, price));
@@ -140,6 +145,9 @@ fn of_graph(fabric: &Fabric, spec: Option<&ClosSpec>, limits: &Limits, all: &mut
         ports::text(&budgets),
         &budgets,
     ));
+    if let Some(direct) = DirectNetwork::of(fabric) {
+        all.push(Section::new("direct", "paths of a network without switches", direct.text(), &direct));
+    }
     let space = SearchSpace::of(fabric);
     let text = paths::text(std::slice::from_ref(&space));
     all.push(Section::new("search_space", "search space of path selection (HPN table 1)", text, &space));

@@ -1,6 +1,8 @@
 //! Numbers and tables as text for a terminal.
 use std::fmt::Write as _;
 
+use railtwin_catalog::{BillScope, Money, Power};
+
 use crate::intent::{FabricCandidate, Plan};
 use crate::loss::{Goals, Loss, LossReport};
 use crate::numbers::{money, number, percent, rate, watts};
@@ -92,29 +94,35 @@ impl Plan {
 }
 
 impl FabricCandidate {
-    /// The parts of the network, a row each, and their sum.
+    /// The parts of the network, a row each, and their sum; then those of backup hosts and the frontend, and all.
     pub fn bill_text(&self) -> String {
         let mut rows = vec![cells(["part", "for", "count", "price", "assumed", "power"])];
-        for line in &self.bill.lines {
-            rows.push(vec![
-                line.part.clone(),
-                line.role.clone(),
-                number(line.count as f64),
-                money(line.price.usd),
-                percent(line.price.assumed_share()),
-                watts(line.power.watts),
-            ]);
+        let sum = |name: &str, price: Money, power: Power| {
+            let share = percent(price.assumed_share());
+            let cells =
+                [name.to_owned(), String::new(), String::new(), money(price.usd), share, watts(power.watts)];
+            cells.to_vec()
+        };
+        for scope in [BillScope::Network, BillScope::Spare, BillScope::Frontend] {
+            for line in self.bill.of_scope(scope) {
+                rows.push(vec![
+                    line.part.clone(),
+                    line.role.clone(),
+                    number(line.count as f64),
+                    money(line.price.usd),
+                    percent(line.price.assumed_share()),
+                    watts(line.power.watts),
+                ]);
+            }
+            if scope == BillScope::Network {
+                rows.push(sum("network", self.price(), self.power()));
+            }
         }
-        let (price, power) = (self.price(), self.power());
-        rows.push(vec![
-            "network".to_owned(),
-            String::new(),
-            String::new(),
-            money(price.usd),
-            percent(price.assumed_share()),
-            watts(power.watts),
-        ]);
-        format!("{}{} and {} a GPU\n", table(&rows), money(self.usd_per_gpu()), watts(self.watts_per_gpu()))
+        if self.bill.lines.iter().any(|line| line.scope != BillScope::Network) {
+            rows.push(sum("all", self.bill.price(), self.bill.power()));
+        }
+        let per_gpu = (money(self.usd_per_gpu()), watts(self.watts_per_gpu()));
+        format!("{}network for each GPU: {} and {}\n", table(&rows), per_gpu.0, per_gpu.1)
     }
 }
 
@@ -174,20 +182,22 @@ impl SearchResult {
     pub fn to_text(&self) -> String {
         let mut text = match &self.best {
             Some(best) => format!(
-                "{}: {} for {} GPUs, {} a GPU, {} assumed\n",
+                "cheapest that survives the loss of any leaf: {}\n{} for {} GPUs, {} a GPU, {} of it assumed\n",
                 best.combination.label(),
                 money(best.price().usd),
                 number(best.counts.gpus as f64),
                 money(best.usd_per_gpu()),
                 percent(best.price().assumed_share())
             ),
-            None => "no fabric survives a lost leaf\n".to_owned(),
+            None => "no fabric survives the loss of a leaf\n".to_owned(),
         };
         let _ = writeln!(
             text,
-            "{} combinations, {} feasible, {} survive a lost leaf\n",
+            "{} combinations of style, switch, tiers, planes and leaves of a NIC: {} carry the GPUs, {} of them survive a \
+             lost leaf\n",
             self.tried, self.feasible, self.surviving
         );
+        text.push_str("price against bisection, at more oversubscriptions too:\n");
         let mut rows = vec![cells(["fabric", "price", "assumed", "bisection", "survives a leaf"])];
         let only_surviving = self.pareto_surviving.iter().filter(|point| !self.pareto.contains(point));
         for point in self.pareto.iter().chain(only_surviving) {
@@ -219,7 +229,7 @@ impl Comparison {
 impl FabricGrowth {
     /// Switches before and after, and a row of moves for each class of cables.
     pub fn to_text(&self) -> String {
-        let mut rows = vec![cells(["cables", "stay", "move", "new", "gone"])];
+        let mut rows = vec![cells(["cables", "stay at most", "move at least", "new", "gone"])];
         for (class, moves) in
             [("access", self.access), ("leaf-spine", self.leaf_spine), ("spine-core", self.spine_core)]
         {

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
-use railtwin_fabric::clos::ClosSpec;
+use railtwin_fabric::clos::{ClosSpec, Peers, SpineGroups};
 use railtwin_fabric::{CableId, DeviceId, DeviceKind, Fabric, HostId, HostModel, NicModel};
 use railtwin_planning::intent::{Combination, Intent, Style};
 use railtwin_units::Rate;
@@ -129,6 +129,36 @@ impl<'a> Wounded<'a> {
         }
     }
 
+    /// Shortest paths from the first leaf of a NIC to any leaf of others that are farthest from it, most of all others.
+    pub(crate) fn paths_from(&self, nic: DeviceId) -> u64 {
+        let is_switch = |device: &DeviceId| self.fabric.kind(*device) == DeviceKind::Switch;
+        let leaves = |nic: DeviceId| {
+            self.network(nic).map(|(other, _)| other).filter(is_switch).collect::<BTreeSet<_>>()
+        };
+        let Some(&first) = leaves(nic).first() else { return 1 };
+        // Hops and paths by switch.
+        let mut found: BTreeMap<DeviceId, (u32, u64)> = BTreeMap::from([(first, (0, 1))]);
+        let mut queue = VecDeque::from([first]);
+        while let Some(at) = queue.pop_front() {
+            let (hops, ways) = found[&at];
+            for (next, _) in self.network(at).filter(|(next, _)| is_switch(next)) {
+                let entry = found.entry(next).or_insert_with(|| {
+                    queue.push_back(next);
+                    (hops + 1, 0)
+                });
+                entry.1 += if entry.0 == hops + 1 { ways } else { 0 };
+            }
+        }
+        let to = |nic: DeviceId| -> Option<(u32, u64)> {
+            let near = leaves(nic).iter().filter_map(|leaf| found.get(leaf)).map(|(hops, _)| *hops).min()?;
+            let all = leaves(nic).into_iter().filter_map(|leaf| found.get(&leaf).copied());
+            Some((near, all.filter(|(hops, _)| *hops == near).map(|(_, ways)| ways).sum()))
+        };
+        let own = self.fabric.host_of(nic);
+        let others = self.nics(|_, _, row| Some(HostId::from_index(row)) != own);
+        others.into_iter().filter_map(to).max().map_or(1, |(_, ways)| ways)
+    }
+
     /// NICs of active hosts whose place is accepted: pod, segment, host.
     pub(crate) fn nics(&self, accepts: impl Fn(u32, u32, usize) -> bool) -> Vec<DeviceId> {
         let hosts = self
@@ -142,24 +172,43 @@ impl<'a> Wounded<'a> {
         rows.iter().flat_map(nics).map(|(host, nic)| self.fabric.nic(host, nic)).collect()
     }
 
-    /// NICs of two halves of the fabric: of whole pods, in one pod of segments, else of rails; none where no such halves
-    /// are alike.
+    /// NICs of two halves of the fabric: of whole pods, in one pod of segments, else of rails, else of hosts; where
+    /// switches of one tier are joined, the middle one of an odd number is split. None where no such halves are alike.
     pub(crate) fn halves(&self, spec: &ClosSpec) -> Option<[Vec<DeviceId>; 2]> {
         let units = if spec.pods > 1 { spec.pods } else { spec.segments };
-        let nics = spec.host.nics;
-        let is_rail = spec.pods == 1 && spec.rails_per_leaf == 1 && nics.is_multiple_of(2);
-        if !units.is_multiple_of(2) && !is_rail {
-            return None;
-        }
+        let (nics, sets) = (spec.host.nics, spec.host.nics / spec.rails_per_leaf);
+        let joins_sets =
+            spec.peers != Peers::None || (spec.spines > 0 && spec.groups != SpineGroups::PerLeaf);
         let unit = |pod, segment| if spec.pods > 1 { pod } else { segment };
-        let half = |low: bool| {
-            if units.is_multiple_of(2) {
-                return self.nics(|pod, segment, _| (unit(pod, segment) < units / 2) == low);
-            }
-            let all = self.nics(|_, _, _| true).into_iter().enumerate();
-            all.filter(|(row, _)| ((*row as u32 % nics) < nics / 2) == low).map(|(_, nic)| nic).collect()
+        let of_hosts = |low: bool, accepts: &dyn Fn(u32, u32, u32) -> bool| {
+            self.nics(|pod, segment, row| {
+                let host = &self.fabric.hosts()[row];
+                accepts(unit(pod, segment), row as u32 % (spec.segments * spec.hosts), host.index) == low
+            })
         };
-        Some([half(true), half(false)])
+        let both = |accepts: &dyn Fn(u32, u32, u32) -> bool| {
+            Some([of_hosts(true, accepts), of_hosts(false, accepts)])
+        };
+        if units > 1 && units.is_multiple_of(2) {
+            return both(&|unit, _, _| unit < units / 2);
+        }
+        if units > 1 && spec.peers != Peers::None {
+            let of_unit = if spec.pods > 1 { spec.segments * spec.hosts } else { spec.hosts };
+            let is_low = |unit: u32, in_pod: u32, index: u32| {
+                let row = if spec.pods > 1 { in_pod } else { index };
+                unit < units / 2 || (unit == units / 2 && row < of_unit / 2)
+            };
+            return of_unit.is_multiple_of(2).then(|| both(&is_low)).flatten();
+        }
+        if units == 1 && joins_sets && sets > 1 {
+            let half = |low: bool| {
+                let all = self.nics(|_, _, _| true).into_iter().enumerate();
+                all.filter(|(row, _)| ((*row as u32 % nics) < nics / 2) == low).map(|(_, nic)| nic).collect()
+            };
+            return sets.is_multiple_of(2).then(|| [half(true), half(false)]);
+        }
+        let by_hosts = units == 1 && spec.hosts.is_multiple_of(2);
+        by_hosts.then(|| both(&|_, _, index| index < spec.hosts / 2)).flatten()
     }
 
     pub(crate) fn switch(&self, tier: u8) -> Option<DeviceId> {
@@ -184,6 +233,7 @@ pub(crate) fn specs() -> impl Strategy<Value = ClosSpec> {
                 ..Intent::default()
             };
             let combination = Combination {
+                style: intent.style,
                 switch: format!("{switch}x400G"),
                 tiers,
                 planes,

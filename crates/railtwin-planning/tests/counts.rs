@@ -7,7 +7,7 @@ use railtwin_planning::intent::Counts;
 
 use crate::brute::{Wounded, specs};
 
-fn check(spec: &ClosSpec) {
+pub(crate) fn check(spec: &ClosSpec) {
     let counts = Counts::of(spec);
     let graph = DesignReport::of(&spec.build().expect("the planner makes fabrics that build"));
     assert_eq!(counts.gpus, u64::from(graph.gpus_active));
@@ -19,7 +19,7 @@ fn check(spec: &ClosSpec) {
     assert_eq!(counts.cables_access, u64::from(graph.cables_access));
     assert_eq!(counts.cables_leaf_spine, u64::from(graph.cables_leaf_spine));
     assert_eq!(counts.cables_spine_core, u64::from(graph.cables_spine_core));
-    assert_eq!(counts.path_choices, graph.path_choices);
+    assert_eq!(counts.cables_peer, u64::from(graph.cables_peer));
     assert_eq!(counts.tiers.len(), graph.tiers.len());
     for (formula, graph) in counts.tiers.iter().zip(&graph.tiers) {
         assert_eq!((formula.tier, formula.switches), (graph.tier, u64::from(graph.switches)));
@@ -43,8 +43,7 @@ fn counts_of_known_designs_are_those_of_their_graphs() {
 fn hpn_and_dcn_plus_have_the_figures_of_the_paper() {
     let hpn = Counts::of(&Hpn::default().spec().unwrap());
     assert_eq!((hpn.gpus, hpn.gpus_per_segment, hpn.planes), (15_360, 1_024, 2));
-    assert_eq!((hpn.leaves, hpn.spines, hpn.hops_worst, hpn.path_choices), (240, 120, 3, 60));
-    assert_eq!(hpn.hash_stages, 1);
+    assert_eq!((hpn.leaves, hpn.spines, hpn.hops_worst), (240, 120, 3));
     let dcn = Counts::of(&DcnPlus::default().spec().unwrap());
     assert_eq!((dcn.gpus, dcn.gpus_per_pod, dcn.hops_worst), (16_384, 512, 5));
 }
@@ -54,6 +53,14 @@ proptest! {
     #[test]
     fn counts_are_those_of_the_graph(spec in specs()) {
         check(&spec);
+    }
+
+    #[test]
+    fn path_choices_are_shortest_paths(spec in specs()) {
+        prop_assume!(spec.pods * spec.segments * spec.hosts <= 64);
+        let fabric = spec.build().unwrap();
+        let paths = Wounded::whole(&fabric).paths_from(fabric.nic(railtwin_fabric::HostId(0), 0));
+        prop_assert_eq!(Counts::of(&spec).path_choices, paths);
     }
 
     #[test]

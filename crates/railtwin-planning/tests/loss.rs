@@ -39,7 +39,7 @@ fn without<'a>(fabric: &'a Fabric, part: LostPart) -> Wounded<'a> {
     graph
 }
 
-fn cut_pairs(fabric: &Fabric, part: LostPart) -> u64 {
+pub(crate) fn cut_pairs(fabric: &Fabric, part: LostPart) -> u64 {
     without(fabric, part).pairs().iter().filter(|hops| hops.is_none()).count() as u64
 }
 

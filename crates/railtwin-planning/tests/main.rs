@@ -4,5 +4,7 @@ mod counts;
 mod goals;
 mod loss;
 mod page;
+mod presets;
+mod prices;
 mod search;
 mod smallest;

@@ -1,7 +1,7 @@
 //! Search, curves, comparison and growth.
 use railtwin_catalog::Catalog;
-use railtwin_fabric::preset::{Hpn, Layout as _};
-use railtwin_planning::intent::Intent;
+use railtwin_fabric::preset::{Hpn, Layout as _, RailOptimised};
+use railtwin_planning::intent::{FabricCandidate, Intent, Style};
 use railtwin_planning::loss::LostPart;
 use railtwin_planning::search::{FabricGrowth, compare, core_curve_at, search, survives_leaf};
 
@@ -20,7 +20,23 @@ fn the_cheapest_that_survives_a_leaf_is_cheaper_than_all_that_do() {
     for pair in found.pareto.windows(2) {
         assert!(pair[0].usd < pair[1].usd && pair[0].bisection_share < pair[1].bisection_share);
     }
-    assert!(found.to_text().contains("survive a lost leaf"));
+    assert!(found.to_text().contains("cheapest that survives the loss of any leaf"));
+    // Both styles are tried, and each label names its own.
+    for style in [Style::RailOptimised, Style::Clos] {
+        let one = search(&Intent { style, ..intent.clone() }, &catalog);
+        assert_eq!((one.tried, one.best.as_ref().unwrap().price()), (found.tried, best.price()));
+        assert!(
+            found
+                .pareto
+                .iter()
+                .chain(&found.pareto_surviving)
+                .any(|point| point.label.starts_with(style.name()))
+        );
+        let of_style = Intent { style, planes: vec![1, 2], tors: vec![1, 2], ..intent.clone() };
+        for one in of_style.plan(&catalog).candidates.iter().filter(|one| survives_leaf(one)) {
+            assert!(best.price().usd <= one.price().usd, "{}", one.combination.label());
+        }
+    }
     // The pod of a small fabric can grow, and more oversubscription makes it no smaller.
     assert!(found.core_curve.len() > 3);
     assert!(found.core_curve.windows(2).all(|pair| pair[0].gpus_per_pod <= pair[1].gpus_per_pod));
@@ -49,7 +65,7 @@ fn comparison_and_growth_count_what_changes() {
     let growth = FabricGrowth::doubled(&intent, &plan.candidates[0].combination, &catalog).unwrap();
     assert_eq!((growth.access.kept, growth.access.moved, growth.access.added), (1_024, 0, 1_024));
     assert_eq!((growth.leaf_spine.kept, growth.leaf_spine.moved, growth.leaf_spine.added), (512, 512, 1_024));
-    assert!(growth.which().contains("keeps 1 of its 2 cables to each of the first 16 spines"));
+    assert!(growth.which().contains("Leaves keep 1 of 2 cables to a spine"));
     // Beyond two tiers a third comes.
     let full = Intent::default();
     let combination = full.plan(&catalog).candidates[0].combination.clone();
@@ -57,4 +73,47 @@ fn comparison_and_growth_count_what_changes() {
     assert_eq!((growth.to.combination.tiers, growth.to.counts.gpus), (3, 4_096));
     assert_eq!(growth.spine_core.added, growth.to.counts.cables_spine_core);
     assert!(growth.to_text().contains("leaf-spine"));
+}
+
+/// Segments of 32 hosts that are cut to 24 keep 24 each.
+#[test]
+fn hosts_keep_their_leaf_where_segments_are_cut_anew() {
+    let catalog = Catalog::builtin();
+    let spec = |segments, hosts| {
+        let preset = RailOptimised {
+            segments,
+            hosts: Some(hosts),
+            spines: Some(32),
+            oversubscription: f64::from(hosts) / 32.0,
+            ..RailOptimised::default()
+        };
+        FabricCandidate::of_design(preset.spec().unwrap(), &catalog)
+    };
+    let growth = FabricGrowth::between(spec(4, 32), spec(8, 24));
+    assert_eq!((growth.access.kept, growth.access.moved, growth.access.added), (4 * 24 * 8, 4 * 8 * 8, 512));
+    assert!(growth.which().contains("8 hosts of each"));
+    let growth = FabricGrowth::between(spec(4, 16), spec(4, 32));
+    assert_eq!((growth.access.kept, growth.access.moved), (4 * 16 * 8, 0));
+}
+
+/// One pod of 8 segments and 32 spines that becomes pods of 4 and 16 keeps half of its pairs of leaf and spine.
+#[test]
+fn leaves_and_spines_that_go_to_one_pod_keep_their_cables() {
+    let catalog = Catalog::builtin();
+    let of = |pods, segments, spines| {
+        let preset = RailOptimised {
+            pods,
+            segments,
+            hosts: Some(32),
+            spines: Some(spines),
+            cores: (pods > 1).then_some(64),
+            ..RailOptimised::default()
+        };
+        FabricCandidate::of_design(preset.spec().unwrap(), &catalog)
+    };
+    let growth = FabricGrowth::between(of(1, 8, 32), of(4, 4, 16));
+    assert_eq!(growth.leaf_spine.kept, 2 * 4 * 8 * 16);
+    // Pods that keep their size keep all cables.
+    let growth = FabricGrowth::between(of(2, 4, 32), of(4, 4, 32));
+    assert_eq!((growth.leaf_spine.moved, growth.access.moved), (0, 0));
 }

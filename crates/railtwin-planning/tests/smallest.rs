@@ -44,13 +44,16 @@ fn one_gpu_more_than_two_tiers_carry_is_refused_with_the_limit() {
         ..Intent::default()
     };
     let plan = plan(&intent);
-    assert_eq!(plan.refused[0].reason, "2 tiers of 64x400G ports end at 2,048 GPUs, 2,049 are wanted");
+    assert_eq!(
+        plan.refused[0].reason,
+        "2 tiers of 64x400G end at 2,048 GPUs with whole ports, 2,049 are wanted"
+    );
     // Three tiers of 64 ports end at 64³/4.
     let three = Intent { gpus: 65_536, tiers: vec![3], ..intent.clone() };
     let counts = self::plan(&three).candidates[0].counts.clone();
     assert_eq!((counts.leaves, counts.spines, counts.cores), (2_048, 2_048, 1_024));
     let beyond = self::plan(&Intent { gpus: 65_544, ..three });
-    assert!(beyond.refused[0].reason.starts_with("3 tiers of 64x400G ports end at 65,536 GPUs"));
+    assert!(beyond.refused[0].reason.starts_with("3 tiers of 64x400G end at 65,536 GPUs with whole ports"));
 }
 
 /// Switches of 64 ports of 400 Gbps split in two for two planes: 128 ports of 200 Gbps, so two tiers reach four times as far.
@@ -66,7 +69,11 @@ fn planes_whose_uplinks_are_split_too_reach_four_times_as_far() {
         );
     }
     let refused = plan(&Intent { gpus: 8_200, ..base }).refused;
-    assert!(refused[0].reason.contains("end at 8,192 GPUs"), "{}", refused[0].reason);
+    assert!(
+        refused[0].reason.contains("end at 8,192 GPUs with uplinks of 200 Gbps"),
+        "{}",
+        refused[0].reason
+    );
 }
 
 /// A scenario can be written of what a preset spells.
@@ -120,4 +127,54 @@ fn a_hundred_thousand_gpus_take_less_than_five_seconds() {
     assert!(plan.candidates.len() >= 4);
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     println!("{} candidates of 100,000 GPUs in {:?}", plan.candidates.len(), start.elapsed());
+}
+
+/// A fabric of the limit exists and none of one host more, for cables of the rate that the refusal names.
+#[test]
+fn tiers_end_where_the_refusal_says() {
+    let mut judged = 0;
+    for (style, switch) in
+        [(Style::RailOptimised, "64x400G"), (Style::Clos, "32x800G"), (Style::RailOptimised, "16x800G")]
+    {
+        for (tiers, gbps) in [(1, 400), (2, 400), (2, 200), (2, 100), (3, 400)] {
+            for (planes, tors, ratio) in [(1, 1, 1.0), (2, 1, 1.0), (1, 2, 2.0), (4, 1, 1.5)] {
+                let intent = Intent {
+                    style,
+                    gpus: 4_000_000,
+                    switches: vec![switch.to_owned()],
+                    tiers: vec![tiers],
+                    planes: vec![planes],
+                    tors: vec![tors],
+                    oversubscription: vec![ratio],
+                    uplink: Some(railtwin_units::Rate::from_gbps(gbps)),
+                    ..Intent::default()
+                };
+                let reason = plan(&intent).refused[0].reason.clone();
+                let Some((_, rest)) = reason.split_once("at ").filter(|_| reason.contains(" end")) else {
+                    continue;
+                };
+                let limit: u32 = rest.split(' ').next().unwrap().replace(',', "").parse().unwrap();
+                let carries = |gpus: u32| plan(&Intent { gpus, ..intent.clone() }).candidates.len() == 1;
+                assert!(carries(limit) && !carries(limit + 1), "{style} {switch}: {reason}");
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged >= 40, "{judged}");
+}
+
+/// Where switches split their ports, two tiers of whole ports are not the end, and the refusal does not say so.
+#[test]
+fn a_limit_of_whole_ports_is_named_as_one() {
+    let whole = Intent {
+        tiers: vec![2],
+        planes: vec![1],
+        oversubscription: vec![1.0],
+        gpus: 4_096,
+        ..Intent::default()
+    };
+    let refused = &plan(&whole).refused[0].reason;
+    assert!(refused.contains("2,048 GPUs with whole ports"), "{refused}");
+    let split = Intent { uplink: Some(railtwin_units::Rate::from_gbps(200)), ..whole };
+    assert_eq!(plan(&split).candidates[0].counts.gpus, 4_096);
 }

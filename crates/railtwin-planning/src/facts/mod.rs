@@ -5,6 +5,7 @@
 //!
 //! * [`ports`]: port budgets of switch chips (HPN section 5.1).
 //! * [`paths`]: the search space of path selection (HPN table 1).
+//! * [`direct`]: hops and bisection of a torus (HPN section 11).
 //! * [`ladder`]: what each mechanism adds to the scale (HPN table 2).
 //! * [`rail_only`]: rail-only against any-to-any tier 2 (HPN table 4).
 //! * [`failure_points`]: switches whose loss alone cuts NICs off (HPN goal G3).
@@ -15,6 +16,7 @@
 //! * [`ingress`]: storage ingress of a rack against the reads of a step (Meta RoCE section 3.2).
 pub mod buildings;
 pub mod chassis;
+pub mod direct;
 pub mod failure_points;
 pub mod ingress;
 pub mod ladder;

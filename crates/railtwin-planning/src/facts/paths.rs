@@ -1,4 +1,5 @@
 //! The search space of path selection: fan-outs that decide a path, counted on built graphs (HPN section 6.1, table 1).
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use railtwin_fabric::name::tier_name;
@@ -11,7 +12,7 @@ use super::rows::table;
 /// One switch on the way from a NIC to another, and its equal-cost next links.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Stage {
-    /// Tier of the switch and the direction of its next links, such as `leaf up`.
+    /// Tier of the switch and the direction of its next links, such as `leaf up`; `across` leads to the same tier.
     pub at: String,
     /// Equal-cost next links.
     pub fan_out: u32,
@@ -149,7 +150,8 @@ fn distant_host(fabric: &Fabric) -> Option<HostId> {
     pod.or_else(segment).map(HostId::from_index)
 }
 
-/// Walks from the first leaf of NIC 0 of host 0 along shortest ways to `target`; all stages, fan-outs of 1 among them.
+/// Walks from the first leaf of NIC 0 of host 0 along shortest ways to `target`; all stages between switches, fan-outs of 1
+/// among them. Any leaf of the target will do; the cables from it to the target are not counted.
 fn stages(fabric: &Fabric, target: DeviceId) -> Vec<Stage> {
     let distance = distances(fabric, target);
     let row = |device: DeviceId| fabric.switch_row(device).map(|row| row as usize);
@@ -170,10 +172,15 @@ fn stages(fabric: &Fabric, target: DeviceId) -> Vec<Stage> {
             |switch: DeviceId| fabric.neighbors(switch).iter().map(|&(_, device)| device).filter(closer);
         let fan_out = frontier.iter().map(|&switch| next(switch).count()).max().unwrap_or(0);
         let after: BTreeSet<DeviceId> = frontier.iter().flat_map(|&switch| next(switch)).collect();
-        let tier = |device: DeviceId| fabric.place(device).map_or(0, |place| place.tier);
-        let direction = if after.first().is_some_and(|&one| tier(one) > tier(first)) { "up" } else { "down" };
-        stages.push(Stage { at: format!("{} {direction}", tier_name(tier(first))), fan_out: fan_out as u32 });
         frontier = after.into_iter().filter(|&device| row(device).is_some()).collect();
+        let tier = |device: DeviceId| fabric.place(device).map_or(0, |place| place.tier);
+        let Some(&above) = frontier.first() else { break };
+        let direction = match tier(above).cmp(&tier(first)) {
+            Ordering::Greater => "up",
+            Ordering::Equal => "across",
+            Ordering::Less => "down",
+        };
+        stages.push(Stage { at: format!("{} {direction}", tier_name(tier(first))), fan_out: fan_out as u32 });
     }
     stages
 }

@@ -1,17 +1,20 @@
 //! A fabric that meets an intent, with its counts, price and power.
-use railtwin_catalog::{Bill, Catalog, Money, PartKind, Power};
-use railtwin_fabric::clos::{ClosSpec, SpineGroups};
+use railtwin_catalog::{Bill, BillScope, Catalog, Money, PartKind, Power};
+use railtwin_fabric::NicModel;
+use railtwin_fabric::clos::{ClosSpec, Peers, SpineGroups};
 use railtwin_units::Rate;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
 use super::counts::Counts;
-use super::{Intent, Lengths, SwitchModel};
+use super::{Intent, Lengths, Style, SwitchModel};
 use crate::loss::LossReport;
 
 /// One choice from each list of an intent.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Combination {
+    /// How NICs of a host share leaves.
+    pub style: Style,
     /// The switch of every tier.
     pub switch: String,
     /// Tiers of switches.
@@ -27,12 +30,12 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// In words, such as `64x400G, 2 tiers, 1 plane, 1:1`.
+    /// In words, such as `rail-optimised 64x400G, 2 tiers, 1 plane, 1:1`.
     pub fn label(&self) -> String {
-        format!("{}, {}", self.switch, self.short_label())
+        format!("{} {}, {}", self.style, self.switch, self.short_label())
     }
 
-    /// The same without the switch.
+    /// The same without style and switch.
     pub fn short_label(&self) -> String {
         let Self { tiers, planes, tors, oversubscription, core_oversubscription, .. } = self;
         let many = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -76,14 +79,14 @@ impl FabricCandidate {
     pub(crate) fn of(
         intent: &Intent,
         combination: Combination,
-        switch: &SwitchModel,
+        switches: [&SwitchModel; 3],
         spec: ClosSpec,
         catalog: &Catalog,
     ) -> Self {
         let counts = Counts::of(&spec);
-        let lengths = intent.lengths();
+        let lengths = intent.lengths(spec.hosts);
         let mut notes = Vec::new();
-        let bill = bill_of(&spec, &counts, switch, lengths, catalog, &mut notes);
+        let bill = bill_of(&spec, &counts, (switches, lengths), catalog, &mut notes);
         let host = catalog.part(PartKind::Host, &spec.host.name);
         let hosts = counts.hosts as f64;
         Self {
@@ -99,9 +102,9 @@ impl FabricCandidate {
         }
     }
 
-    /// Price of the network.
+    /// Price of the network of active hosts; the bill has backup hosts and the frontend beside it.
     pub fn price(&self) -> Money {
-        self.bill.price()
+        self.bill.of_scope(BillScope::Network).map(|line| line.price).sum()
     }
 
     /// Whether the price has all parts: none is missing in the catalog.
@@ -109,9 +112,9 @@ impl FabricCandidate {
         self.notes.is_empty() && self.price().usd > 0.0
     }
 
-    /// Power of the network.
+    /// Power of the network of active hosts.
     pub fn power(&self) -> Power {
-        self.bill.power()
+        self.bill.of_scope(BillScope::Network).map(|line| line.power).sum()
     }
 
     /// US dollars of the network for each GPU.
@@ -167,44 +170,97 @@ fn spelled<S: Serializer>(spec: &ClosSpec, output: S) -> Result<S::Ok, S::Error>
     map.end()
 }
 
+/// The bill of a fabric whose leaves, spines and cores are of three models. Backup hosts have lines of their own.
 fn bill_of(
     spec: &ClosSpec,
     counts: &Counts,
-    switch: &SwitchModel,
-    lengths: Lengths,
+    (switches, lengths): ([&SwitchModel; 3], Lengths),
     catalog: &Catalog,
     notes: &mut Vec<String>,
 ) -> Bill {
     let mut bill = Bill::default();
-    match &switch.part {
-        Some(part) => {
-            for (role, count) in [("leaf", counts.leaves), ("spine", counts.spines), ("core", counts.cores)] {
-                bill.add(role, part, count);
+    let tiers = [("leaf", counts.leaves), ("spine", counts.spines), ("core", counts.cores)];
+    for ((role, count), model) in tiers.into_iter().zip(switches) {
+        match &model.part {
+            Some(part) => bill.add(role, part, count),
+            None if count > 0 => {
+                let note = format!("the catalog has no switch {}: its price is left out", model.name);
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+            None => {}
+        }
+    }
+    let access = (spec.host.nic, lengths.access_m);
+    add_access(&mut bill, counts.hosts * u64::from(spec.host.nics), access, catalog, notes);
+    let (peer, peer_m) = match spec.peers {
+        Peers::Spines(_) => (spec.core_link, lengths.spine_core_m),
+        _ => (spec.uplink, lengths.leaf_spine_m),
+    };
+    for (role, rate, metres, count) in [
+        ("leaf-spine", spec.uplink, lengths.leaf_spine_m, counts.cables_leaf_spine),
+        ("spine-core", spec.core_link, lengths.spine_core_m, counts.cables_spine_core),
+        ("peer", peer, peer_m, counts.cables_peer),
+    ] {
+        add_links(&mut bill, role, (rate, metres, count), catalog, notes);
+    }
+    let spare_hosts = u64::from(spec.pods) * u64::from(spec.segments) * u64::from(spec.spare_hosts);
+    let mut spare = Bill::default();
+    add_access(&mut spare, spare_hosts * u64::from(spec.host.nics), access, catalog, notes);
+    bill.add_scope(BillScope::Spare, spare);
+    bill
+}
+
+/// NICs, and the cables from their ports.
+pub(super) fn add_access(
+    bill: &mut Bill,
+    count: u64,
+    (nic, metres): (NicModel, f64),
+    catalog: &Catalog,
+    notes: &mut Vec<String>,
+) {
+    match catalog.nic_of(nic.ports, nic.port_capacity) {
+        Some(part) => bill.add("NIC", part, count),
+        None if count > 0 => {
+            let note = format!(
+                "the catalog has no NIC of {} x {}: its price is left out",
+                nic.ports, nic.port_capacity
+            );
+            if !notes.contains(&note) {
+                notes.push(note);
             }
         }
-        None => notes.push(format!("the catalog has no switch {}: its price is left out", switch.name)),
+        None => {}
     }
-    let nic = spec.host.nic;
-    match catalog.nic_of(nic.ports, nic.port_capacity) {
-        Some(part) => bill.add("NIC", part, counts.hosts * u64::from(spec.host.nics)),
-        None => notes.push(format!(
-            "the catalog has no NIC of {} x {}: its price is left out",
-            nic.ports, nic.port_capacity
-        )),
+    add_links(bill, "access", (nic.port_capacity, metres, count * u64::from(nic.ports)), catalog, notes);
+}
+
+/// Optics and cables of so many links.
+pub(super) fn add_links(
+    bill: &mut Bill,
+    role: &str,
+    (rate, metres, count): (Rate, f64, u64),
+    catalog: &Catalog,
+    notes: &mut Vec<String>,
+) {
+    if count == 0 {
+        return;
     }
-    let mut links = |role: &str, rate: Rate, metres: f64, count: u64| {
-        if count == 0 {
-            return;
+    match catalog.media(rate, metres) {
+        Ok(media) => bill.add_links(role, &media, count),
+        Err(error) => {
+            let note = format!("{role}: {error}");
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
-        match catalog.media(rate, metres) {
-            Ok(media) => bill.add_links(role, &media, count),
-            Err(error) => notes.push(format!("{role}: {error}")),
-        }
-    };
-    links("access", nic.port_capacity, lengths.access_m, counts.cables_access);
-    links("leaf-spine", spec.uplink, lengths.leaf_spine_m, counts.cables_leaf_spine);
-    links("spine-core", spec.core_link, lengths.spine_core_m, counts.cables_spine_core);
-    bill
+    }
+}
+
+/// A count with its noun, such as `1 switch` or `3 switches`.
+pub(crate) fn counted(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// A whole number with commas between groups of three digits.

@@ -1,5 +1,5 @@
 //! Counts of a fabric from formulas, without its graph.
-use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec, Peers, SpineGroups};
 use railtwin_units::Rate;
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct TierCounts {
     pub up_ports: u32,
     /// Capacity of one; zero where there is none.
     pub up_rate: Rate,
+    /// Ports towards switches of the same tier, as fast as those upwards.
+    pub peer_ports: u32,
     /// Capacity that no cable uses, in whole ports of the switch; none where the chip is unknown.
     pub ports_left: Option<u32>,
     /// Down capacity over up capacity; none for the top tier.
@@ -57,17 +59,23 @@ pub struct Counts {
     pub cables_leaf_spine: u64,
     /// Cables from spine to core.
     pub cables_spine_core: u64,
+    /// Cables between switches of one tier.
+    pub cables_peer: u64,
+    /// Share of the pairs of GPUs of different hosts that the switches join; the others need a relay inside a host.
+    pub pairs_joined: f64,
     /// Switches on the shortest path of the two GPUs farthest apart.
     pub hops_worst: u32,
-    /// Mean switches on the shortest path over all pairs of GPUs of different hosts.
+    /// Mean switches on the shortest path over all pairs of GPUs of different hosts that the switches join.
     pub hops_mean: f64,
     /// Switches on the longest path that choose among several ports: each is a stage of hashing.
     pub hash_stages: u32,
-    /// Choices of a path from a port to another segment (HPN table 1).
-    pub path_choices: u32,
+    /// Shortest paths from a port to the farthest place: the fan-outs of all switches on the way, multiplied
+    /// (HPN table 1).
+    pub path_choices: u64,
     /// Capacity of one GPU into the network.
     pub gpu_rate: Rate,
-    /// Bandwidth between two halves of the GPUs in one direction: halves of whole pods, in one pod of whole leaf sets.
+    /// Bandwidth between two halves of the GPUs in one direction: halves of whole pods, in one pod of whole leaf sets;
+    /// of hosts where nothing joins leaf sets.
     pub bisection: Rate,
 }
 
@@ -76,7 +84,7 @@ impl Counts {
     pub fn of(spec: &ClosSpec) -> Self {
         let shape = Shape::of(spec);
         let gpus_per_host = u64::from(spec.host.gpus);
-        let (hops_worst, hops_mean) = hops(&shape);
+        let Hops { worst: hops_worst, mean: hops_mean, joined: pairs_joined } = hops(&shape);
         let leaf_spine = shape.leaves() * u64::from(shape.leaf_up());
         let spine_core = if shape.has_cores { shape.spines() * u64::from(spec.spine_up) } else { 0 };
         Self {
@@ -94,10 +102,12 @@ impl Counts {
             cables_access: shape.hosts() * u64::from(spec.host.nics * spec.host.nic.ports),
             cables_leaf_spine: leaf_spine,
             cables_spine_core: spine_core,
+            cables_peer: shape.peer_cables(),
+            pairs_joined,
             hops_worst,
             hops_mean,
-            hash_stages: hash_stages(&shape),
-            path_choices: path_choices(&shape),
+            hash_stages: fan_outs(&shape).into_iter().filter(|&choices| choices > 1).count() as u32,
+            path_choices: fan_outs(&shape).into_iter().map(u64::from).product(),
             gpu_rate: Rate::from_bits_per_s(spec.host.backend_capacity().bits_per_s() / gpus_per_host.max(1)),
             bisection: Rate::from_bits_per_s(crate::loss::bisection(&shape) as u64),
         }
@@ -110,7 +120,7 @@ impl Counts {
 
     /// Cables of all classes.
     pub const fn cables(&self) -> u64 {
-        self.cables_access + self.cables_leaf_spine + self.cables_spine_core
+        self.cables_access + self.cables_leaf_spine + self.cables_spine_core + self.cables_peer
     }
 
     /// Bisection over half of what all GPUs can send; 1 is full bisection.
@@ -123,14 +133,15 @@ impl Counts {
 fn tiers(shape: &Shape<'_>) -> Vec<TierCounts> {
     let spec = shape.spec;
     let access = spec.host.nic.port_capacity;
-    let tier = |tier, switches, (down_ports, down_rate), (up_ports, up_rate), spare: u32| {
+    let tier = |tier, switches, (down_ports, down_rate), (up_ports, up_rate), (spare, peer_ports)| {
         let used = |ports: u32, rate: Rate| u128::from(ports) * u128::from(rate.bits_per_s());
         let (down, up) = (used(down_ports, down_rate), used(up_ports, up_rate));
         // A port of the switch is as fast as its fastest cable.
-        let port = if up_ports > 0 { down_rate.max(up_rate) } else { down_rate };
+        let port = if up_ports + peer_ports > 0 { down_rate.max(up_rate) } else { down_rate };
         let left = match spec.chip {
             Chip::Of(chip) => {
-                let left = u128::from(chip.bits_per_s()).saturating_sub(down + up + used(spare, down_rate));
+                let idle = used(spare, down_rate) + used(peer_ports, up_rate);
+                let left = u128::from(chip.bits_per_s()).saturating_sub(down + up + idle);
                 Some((left / u128::from(port.bits_per_s().max(1))) as u32)
             }
             Chip::Largest | Chip::Unchecked => None,
@@ -142,68 +153,95 @@ fn tiers(shape: &Shape<'_>) -> Vec<TierCounts> {
             down_rate,
             up_ports,
             up_rate: if up_ports > 0 { up_rate } else { Rate::ZERO },
+            peer_ports,
             ports_left: left,
             oversubscription: (up > 0).then(|| down as f64 / up as f64),
         }
     };
+    let [leaf_peers, spine_peers] = shape.peer_ports();
     let spare = spec.spare_hosts * shape.ports_per_host;
     let mut all = vec![tier(
         "leaf",
         shape.leaves(),
         (shape.leaf_down(), access),
         (shape.leaf_up(), spec.uplink),
-        spare,
+        (spare, leaf_peers),
     )];
     if spec.spines > 0 {
         let down = shape.leaves_under_spine() * spec.parallel;
-        all.push(tier("spine", shape.spines(), (down, spec.uplink), (spec.spine_up, spec.core_link), 0));
+        let up = (spec.spine_up, spec.core_link);
+        all.push(tier("spine", shape.spines(), (down, spec.uplink), up, (0, spine_peers)));
     }
     if shape.has_cores {
         let down = spec.pods * shape.core_to_pod();
-        all.push(tier("core", shape.cores(), (down, spec.core_link), (0, spec.core_link), 0));
+        all.push(tier("core", shape.cores(), (down, spec.core_link), (0, spec.core_link), (0, 0)));
     }
     all
 }
 
-/// Worst and mean switches on shortest paths, over pairs of GPUs of different hosts that the switches join.
-fn hops(shape: &Shape<'_>) -> (u32, f64) {
+/// Switches on shortest paths over pairs of GPUs of different hosts.
+struct Hops {
+    worst: u32,
+    mean: f64,
+    /// Share of the pairs that the switches join.
+    joined: f64,
+}
+
+fn hops(shape: &Shape<'_>) -> Hops {
     let spec = shape.spec;
     let gpus = f64::from(spec.host.gpus);
     let (all, direct) = (gpus * gpus, shape.pairs_of_a_leaf_set() as f64);
     let (pods, segments, hosts) = (f64::from(spec.pods), f64::from(spec.segments), f64::from(spec.hosts));
-    // A rail-only tier 2 joins leaf sets with themselves alone.
-    let joined = if spec.groups == SpineGroups::PerLeaf { direct } else { all };
-    let above = if spec.spines > 0 { joined } else { direct };
     let in_segment = pods * segments * hosts * (hosts - 1.0);
     let in_pod = pods * segments * (segments - 1.0) * hosts * hosts;
     let beyond = pods * (pods - 1.0) * (segments * hosts) * (segments * hosts);
-    let classes = [
-        (1, in_segment * direct),
-        (3, in_segment * (above - direct) + in_pod * joined),
-        (5, if shape.has_cores { beyond * joined } else { 0.0 }),
-    ];
+    // A rail-only tier 2 joins leaf sets with themselves alone.
+    let joined = if spec.groups == SpineGroups::PerLeaf { direct } else { all };
+    let (above, across) = match spec.spines {
+        0 => (direct, 0.0),
+        _ => (joined, joined),
+    };
+    let classes = match spec.peers {
+        // Any leaf is one cable away.
+        Peers::Leaves(_) => {
+            [(1, in_segment * direct), (2, in_segment * (all - direct) + (in_pod + beyond) * all), (3, 0.0)]
+        }
+        peers => {
+            let (switches, pairs) = match peers {
+                Peers::Spines(_) => (4, beyond * across),
+                _ => (5, if shape.has_cores { beyond * across } else { 0.0 }),
+            };
+            [
+                (1, in_segment * direct),
+                (3, in_segment * (above - direct) + in_pod * across),
+                (switches, pairs),
+            ]
+        }
+    };
     let pairs: f64 = classes.iter().map(|(_, pairs)| pairs).sum();
     let worst = classes.iter().filter(|(_, pairs)| *pairs > 0.0).map(|(hops, _)| *hops).max().unwrap_or(0);
     let total: f64 = classes.iter().map(|(hops, pairs)| f64::from(*hops) * pairs).sum();
-    (worst, if pairs > 0.0 { total / pairs } else { 0.0 })
-}
-
-/// Ways from a spine down to the leaves of a NIC that it reaches.
-fn ways_down(shape: &Shape<'_>) -> u32 {
-    let spec = shape.spec;
-    spec.parallel * if spec.groups == SpineGroups::Single { spec.tors } else { 1 }
-}
-
-fn hash_stages(shape: &Shape<'_>) -> u32 {
-    let spec = shape.spec;
-    if spec.spines == 0 {
-        return 0;
+    let everyone = (in_segment + in_pod + beyond) * all;
+    Hops {
+        worst,
+        mean: if pairs > 0.0 { total / pairs } else { 0.0 },
+        joined: if everyone > 0.0 { pairs / everyone } else { 1.0 },
     }
-    let up = u32::from(shape.leaf_up() > 1) + u32::from(ways_down(shape) > 1);
-    let core = u32::from(spec.spine_up > 1) + u32::from(shape.core_to_pod() > 1);
-    up + if shape.has_cores { core } else { 0 }
 }
 
-fn path_choices(shape: &Shape<'_>) -> u32 {
-    if shape.spec.segments < 2 { 1 } else { shape.leaf_up() * ways_down(shape) }
+/// Ways of each switch on a path to the farthest place: up from leaf and spine, down from core and spine. Of a NIC's
+/// leaves any will do; the last leaf's cables to the NIC are not counted.
+fn fan_outs(shape: &Shape<'_>) -> Vec<u32> {
+    let spec = shape.spec;
+    let of_nic = if spec.groups == SpineGroups::Single { spec.tors } else { 1 };
+    let down = spec.parallel * of_nic;
+    match spec.peers {
+        Peers::Leaves(cables) if u64::from(spec.tors) < shape.leaves() => vec![cables * of_nic],
+        Peers::Spines(cables) if spec.pods > 1 => vec![shape.leaf_up(), cables, down],
+        _ if shape.has_cores && spec.spines > 0 => {
+            vec![shape.leaf_up(), spec.spine_up, shape.core_to_pod(), down]
+        }
+        _ if shape.crosses_spines() => vec![shape.leaf_up(), down],
+        _ => Vec::new(),
+    }
 }

@@ -11,6 +11,7 @@
 mod as_preset;
 mod candidate;
 mod counts;
+mod frontend;
 mod of_design;
 mod shape;
 mod size;
@@ -20,8 +21,8 @@ use railtwin_fabric::HostModel;
 use railtwin_units::Rate;
 use serde::Serialize;
 
-pub(crate) use candidate::grouped;
 pub use candidate::{Combination, FabricCandidate};
+pub(crate) use candidate::{counted, grouped};
 pub use counts::{Counts, TierCounts};
 pub(crate) use shape::Shape;
 
@@ -49,13 +50,17 @@ pub struct Lengths {
 
 /// GPUs of one building: 18 MW carry about 15K (HPN section 10).
 const GPUS_OF_A_BUILDING: u32 = 15_360;
+/// Hosts of one rack; assumed, 4 of about 10 kW.
+const HOSTS_OF_A_RACK: u32 = 4;
 
 impl Lengths {
-    /// Lengths where nobody says them. A leaf of one rail stands at the end of its row, a leaf of whole hosts in
-    /// their rack. Fibres inside a building stay within 100 m (HPN section 10); cores join buildings over 300 m.
-    pub fn of(style: Style, gpus: u32) -> Self {
+    /// Lengths where nobody says them, of leaves with so many hosts. A leaf of one rail stands at the end of its row; so
+    /// does one of whole hosts, but where they all stand in one rack with it. Fibres inside a building stay within 100 m
+    /// (HPN section 10); cores join buildings over 300 m.
+    pub fn of(style: Style, gpus: u32, hosts: u32) -> Self {
+        let is_in_rack = style == Style::Clos && hosts <= HOSTS_OF_A_RACK;
         Self {
-            access_m: if style == Style::Clos { 3.0 } else { 20.0 },
+            access_m: if is_in_rack { 3.0 } else { 20.0 },
             leaf_spine_m: 50.0,
             spine_core_m: if gpus <= GPUS_OF_A_BUILDING { 100.0 } else { 300.0 },
         }
@@ -218,8 +223,11 @@ impl Intent {
     /// Why there is none, in words.
     pub fn candidate(&self, combination: &Combination, catalog: &Catalog) -> Result<FabricCandidate, String> {
         let switch = SwitchModel::find(&combination.switch, catalog)?;
+        if combination.style != self.style {
+            return Err(format!("the intent is {}, the combination {}", self.style, combination.style));
+        }
         let spec = size::smallest(self, combination, &switch)?;
-        Ok(FabricCandidate::of(self, combination.clone(), &switch, spec, catalog))
+        Ok(FabricCandidate::of(self, combination.clone(), [&switch; 3], spec, catalog))
     }
 
     /// All combinations of the lists, without those that mean the same twice: a plane has a leaf of its own, so
@@ -231,6 +239,7 @@ impl Intent {
                 for &oversubscription in &self.oversubscription {
                     for &core in &self.core_oversubscription {
                         let combination = Combination {
+                            style: self.style,
                             switch: switch.clone(),
                             tiers,
                             planes,
@@ -248,8 +257,8 @@ impl Intent {
         all
     }
 
-    /// Lengths of cables.
-    pub fn lengths(&self) -> Lengths {
-        self.lengths.unwrap_or_else(|| Lengths::of(self.style, self.gpus))
+    /// Lengths of cables where a leaf has so many hosts.
+    pub fn lengths(&self, hosts: u32) -> Lengths {
+        self.lengths.unwrap_or_else(|| Lengths::of(self.style, self.gpus, hosts))
     }
 }

@@ -1,7 +1,7 @@
 //! Counts that a spelled-out fabric implies.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use railtwin_fabric::clos::{ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{ClosSpec, Peers, SpineGroups};
 
 /// A [`ClosSpec`] with what follows from it.
 pub(crate) struct Shape<'a> {
@@ -15,7 +15,7 @@ pub(crate) struct Shape<'a> {
     pub(crate) groups: u32,
     /// Leaves of a segment in one group.
     pub(crate) leaves_in_group: u32,
-    /// Pods whose cores exist.
+    /// Whether cores join the pods.
     pub(crate) has_cores: bool,
 }
 
@@ -35,13 +35,41 @@ impl<'a> Shape<'a> {
             ports_per_host: spec.rails_per_leaf * (spec.host.nic.ports / spec.tors),
             groups,
             leaves_in_group: leaves_per_segment / groups,
-            has_cores: spec.pods > 1,
+            has_cores: spec.pods > 1 && spec.cores > 0,
         }
     }
 
     /// Whether leaf sets of a pod reach each other over spines: those of other segments, or of other rails.
     pub(crate) fn crosses_spines(&self) -> bool {
-        self.spec.spines > 0 && (self.spec.segments > 1 || self.leaf_sets > 1)
+        let joins_rails = self.leaf_sets > 1 && self.spec.groups != SpineGroups::PerLeaf;
+        self.spec.spines > 0 && (self.spec.segments > 1 || joins_rails)
+    }
+
+    /// Whether nothing joins one leaf set with another.
+    pub(crate) fn is_one_tier(&self) -> bool {
+        self.spec.spines == 0 && self.spec.peers == Peers::None
+    }
+
+    /// Cables between switches of one tier: `n (n - 1) / 2` bundles for `n` switches that are all joined.
+    pub(crate) fn peer_cables(&self) -> u64 {
+        let pairs = |count: u64| count * count.saturating_sub(1) / 2;
+        match self.spec.peers {
+            Peers::None => 0,
+            Peers::Leaves(cables) => pairs(self.leaves()) * u64::from(cables),
+            Peers::Spines(cables) => {
+                let of_pod = u64::from(self.groups) * u64::from(self.spec.spines);
+                pairs(self.spec.pods.into()) * of_pod * u64::from(cables)
+            }
+        }
+    }
+
+    /// Ports of a leaf, and of a spine, to others of their tier.
+    pub(crate) fn peer_ports(&self) -> [u32; 2] {
+        match self.spec.peers {
+            Peers::None => [0, 0],
+            Peers::Leaves(cables) => [(self.leaves() as u32 - 1) * cables, 0],
+            Peers::Spines(cables) => [0, (self.spec.pods - 1) * cables],
+        }
     }
 
     /// Active hosts of a pod.
@@ -102,8 +130,8 @@ impl<'a> Shape<'a> {
         (f64::from(self.leaf_down()) * access, f64::from(self.leaf_up()) * uplink)
     }
 
-    /// For each GPU of a host the share of its NICs that each leaf set serves.
-    pub(crate) fn gpu_shares(&self) -> Vec<BTreeMap<u32, f64>> {
+    /// NICs of each GPU of a host.
+    pub(crate) fn gpu_nics(&self) -> Vec<Vec<u32>> {
         let host = &self.spec.host;
         let mut nics: Vec<Vec<u32>> = (0..host.gpus).map(|gpu| vec![host.nic_of_gpu(gpu)]).collect();
         for nic in 0..host.nics {
@@ -112,6 +140,16 @@ impl<'a> Shape<'a> {
                 of_gpu.push(nic);
             }
         }
+        nics
+    }
+
+    /// Leaf sets that serve some NICs.
+    pub(crate) fn leaf_sets_of(&self, nics: &[u32]) -> BTreeSet<u32> {
+        nics.iter().map(|nic| nic / self.spec.rails_per_leaf).collect()
+    }
+
+    /// For each GPU of a host the share of its NICs that each leaf set serves.
+    pub(crate) fn gpu_shares(&self) -> Vec<BTreeMap<u32, f64>> {
         let share = |nics: &Vec<u32>| {
             let mut sets = BTreeMap::new();
             for nic in nics {
@@ -119,18 +157,23 @@ impl<'a> Shape<'a> {
             }
             sets
         };
-        nics.iter().map(share).collect()
+        self.gpu_nics().iter().map(share).collect()
     }
 
     /// Ordered pairs of GPU indices of two hosts of a segment that share a leaf set.
     pub(crate) fn pairs_of_a_leaf_set(&self) -> u64 {
-        let mut classes: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
-        for shares in self.gpu_shares() {
-            *classes.entry(shares.into_keys().collect()).or_default() += 1;
+        self.pairs_sharing(BTreeSet::clone)
+    }
+
+    /// Ordered pairs of GPU indices of two hosts of a segment that share a leaf set after `kept` took some of the sets of
+    /// every GPU away.
+    pub(crate) fn pairs_sharing(&self, kept: impl Fn(&BTreeSet<u32>) -> BTreeSet<u32>) -> u64 {
+        let mut classes: BTreeMap<BTreeSet<u32>, u64> = BTreeMap::new();
+        for nics in self.gpu_nics() {
+            *classes.entry(kept(&self.leaf_sets_of(&nics))).or_default() += 1;
         }
-        let meet = |a: &[u32], b: &[u32]| a.iter().any(|set| b.contains(set));
-        let pairs = |a: &Vec<u32>, count: u64| -> u64 {
-            classes.iter().filter(|(b, _)| meet(a, b)).map(|(_, other)| count * other).sum()
+        let pairs = |a: &BTreeSet<u32>, count: u64| -> u64 {
+            classes.iter().filter(|(b, _)| !a.is_disjoint(b)).map(|(_, other)| count * other).sum()
         };
         classes.iter().map(|(sets, &count)| pairs(sets, count)).sum()
     }

@@ -74,7 +74,7 @@ impl Leaf<'_> {
     }
 
     fn spec(&self, (pods, segments, hosts): (u32, u32, u32), up: &Above) -> ClosSpec {
-        let lengths = self.intent.lengths();
+        let lengths = self.intent.lengths(hosts);
         let delay = |metres: f64| SimTime::from_ns((metres * NS_PER_M) as u64);
         let (style, switch) = (self.intent.style, &self.switch.name);
         ClosSpec {
@@ -211,12 +211,19 @@ fn split_nic(host: &HostModel, tors: u32) -> Result<HostModel, String> {
     Ok(HostModel { nic: NicModel { ports: tors, port_capacity }, ..host.clone() })
 }
 
-/// A size in words of why it is not enough.
-fn ends_at(leaf: &Leaf<'_>, tiers: &str, hosts: u64) -> String {
+/// A size in words of why it is not enough: right for cables between switches of that rate, since more ports of less
+/// rate reach further.
+fn ends_at(leaf: &Leaf<'_>, tiers: u32, hosts: u64) -> String {
     let gpus = hosts.saturating_mul(leaf.host.gpus.into());
+    let ports = match (tiers, leaf.uplink_split) {
+        (1, _) => String::new(),
+        (_, 1) => " with whole ports".to_owned(),
+        _ => format!(" with uplinks of {}", leaf.uplink),
+    };
     format!(
-        "{tiers} of {} ports end at {} GPUs, {} are wanted",
-        leaf.switch.name,
+        "{tiers} {} of {} at {} GPUs{ports}, {} are wanted",
+        if tiers == 1 { "tier" } else { "tiers" },
+        format_args!("{} {}", leaf.switch.name, if tiers == 1 { "ends" } else { "end" }),
         grouped(gpus),
         grouped(leaf.intent.gpus.into())
     )
@@ -227,7 +234,7 @@ fn one_tier(leaf: &Leaf<'_>, hosts: u32, most: u32) -> Result<ClosSpec, String> 
         return Err("one tier joins each rail with itself alone: take style clos, or two tiers".to_owned());
     }
     if hosts > most {
-        return Err(ends_at(leaf, "1 tier", most.into()));
+        return Err(ends_at(leaf, 1, most.into()));
     }
     Ok(leaf.spec((1, 1, hosts), &Above { spines: 0, parallel: 1, spine_up: 0, cores: 0 }))
 }
@@ -237,7 +244,7 @@ fn two_tiers(leaf: &Leaf<'_>, hosts: u32, most: u32) -> Result<ClosSpec, String>
     let segments = hosts.div_ceil(most);
     if u64::from(segments) * u64::from(leaf.leaves_in_group()) > u64::from(ports) {
         let most_segments = ports / leaf.leaves_in_group();
-        return Err(ends_at(leaf, "2 tiers", u64::from(most_segments) * u64::from(most)));
+        return Err(ends_at(leaf, 2, u64::from(most_segments) * u64::from(most)));
     }
     let per_segment = hosts.div_ceil(segments);
     let parallels = 1..=ports / (segments * leaf.leaves_in_group());
@@ -246,7 +253,7 @@ fn two_tiers(leaf: &Leaf<'_>, hosts: u32, most: u32) -> Result<ClosSpec, String>
         Some(Above { spines, parallel, spine_up: 0, cores: 0 })
     });
     let above = found.min_by_key(|above| (above.spines, above.spines * above.parallel));
-    let above = above.ok_or_else(|| ends_at(leaf, "2 tiers", 0))?;
+    let above = above.ok_or_else(|| ends_at(leaf, 2, 0))?;
     Ok(leaf.spec((1, segments, per_segment), &above))
 }
 
@@ -268,7 +275,7 @@ fn three_tiers(
     let most_segments = most_down / leaf.leaves_in_group();
     let limit = u64::from(ports) * u64::from(most_segments) * u64::from(most);
     if u64::from(hosts) > limit {
-        return Err(ends_at(leaf, "3 tiers", limit));
+        return Err(ends_at(leaf, 3, limit));
     }
     let mut best: Option<((u64, u64, u32), ClosSpec)> = None;
     for most_of_pod in 1..=most_segments {
@@ -297,12 +304,9 @@ fn three_tiers(
             }
         }
     }
-    best.map(|(_, spec)| spec).ok_or_else(|| {
-        if hosts < 2 {
-            "3 tiers join pods, and one host makes one".to_owned()
-        } else {
-            ends_at(leaf, "3 tiers", limit)
-        }
+    best.map(|(_, spec)| spec).ok_or_else(|| match hosts {
+        0 | 1 => "3 tiers join pods, and one host makes one".to_owned(),
+        _ => format!("no equal pods of {} hosts fit under cores of {ports} ports", grouped(hosts.into())),
     })
 }
 

@@ -1,4 +1,6 @@
 //! Capacities of a pod's plane with one part of it gone.
+use railtwin_fabric::clos::Peers;
+
 use crate::intent::Shape;
 
 /// A part that is gone in one plane of one pod, seen from that pod.
@@ -64,16 +66,49 @@ pub(super) fn leaf_up(shape: &Shape<'_>, gone: u32) -> f64 {
     access.min(f64::from(shape.leaf_up() - gone) * shape.spec.uplink.bits_per_s() as f64)
 }
 
-/// Bandwidth between two halves of the GPUs in one direction, bit/s. Halves are made of whole pods; of whole leaf sets,
-/// those of segments or rails, where there is one pod; of hosts where there is one leaf set.
+/// Bandwidth between two halves of the GPUs in one direction, bit/s: the largest flow between them. Halves are made of
+/// whole pods; of whole leaf sets, those of segments or rails, where there is one pod; of hosts where nothing joins leaf
+/// sets. An odd pod or leaf set of joined switches is split in the middle.
 pub(crate) fn bisection(shape: &Shape<'_>) -> f64 {
     let spec = shape.spec;
     let all = if shape.has_cores {
         f64::from(spec.pods) * f64::from(shape.groups) * pod_up(shape, Damage::None)
-    } else if shape.crosses_spines() {
-        shape.leaves() as f64 * leaf_up(shape, 0)
     } else {
-        shape.leaves() as f64 * shape.leaf_capacity().0
+        match spec.peers {
+            Peers::Leaves(cables) => 2.0 * over_joined_leaves(shape, cables),
+            Peers::Spines(cables) if spec.pods > 1 => 2.0 * over_joined_spines(shape, cables),
+            _ if shape.crosses_spines() => shape.leaves() as f64 * leaf_up(shape, 0),
+            _ => shape.leaves() as f64 * shape.leaf_capacity().0,
+        }
     };
     all / 2.0
+}
+
+/// Bisection of leaves that are all joined. Of a least cut only the number of leaves on the sender's side counts, and its
+/// cost is concave in it: the least lies where all senders are cut off, or all cables between the halves.
+fn over_joined_leaves(shape: &Shape<'_>, cables: u32) -> f64 {
+    let spec = shape.spec;
+    let (access, leaves) = (shape.leaf_capacity().0, shape.leaves() as f64);
+    let sets = u64::from(spec.pods) * u64::from(spec.segments) * u64::from(shape.leaf_sets);
+    let senders = leaves * access / 2.0;
+    if sets < 2 {
+        return senders;
+    }
+    let split = if sets.is_multiple_of(2) { 0.0 } else { f64::from(spec.tors) };
+    let half = (leaves - split) / 2.0;
+    let between = half * (leaves - half) * f64::from(cables) * spec.uplink.bits_per_s() as f64;
+    let over_spines = if spec.spines > 0 { half * leaf_up(shape, 0) } else { 0.0 };
+    senders.min(split * access / 2.0 + between + over_spines)
+}
+
+/// Bisection of pods whose spines are joined, each with those of its index: as [`over_joined_leaves`], with pods for leaves.
+fn over_joined_spines(shape: &Shape<'_>, cables: u32) -> f64 {
+    let spec = shape.spec;
+    let pods = f64::from(spec.pods);
+    let of_pod = f64::from(shape.groups) * f64::from(shape.leaves_under_spine()) * leaf_up(shape, 0);
+    let split = f64::from(spec.pods % 2);
+    let half = (pods - split) / 2.0;
+    let bundles = half * (pods - half) * f64::from(shape.groups) * f64::from(spec.spines);
+    let between = bundles * f64::from(cables) * spec.core_link.bits_per_s() as f64;
+    (pods * of_pod / 2.0).min(split * of_pod / 2.0 + between)
 }

@@ -1,9 +1,10 @@
 //! The goals of HPN (Qian et al., SIGCOMM 2024, section 2.4) as rules, each with the number behind its answer.
-use railtwin_fabric::clos::{Chip, ClosSpec, SpineGroups};
+use railtwin_fabric::clos::{Chip, ClosSpec};
 use serde::Serialize;
 
 use super::{LossReport, LostPart};
-use crate::intent::Counts;
+use crate::intent::{Counts, counted, grouped};
+use crate::numbers::percent;
 
 /// GPUs that a pod carries: the primary goal of section 2.4.
 const GPUS_NOW: u64 = 15_000;
@@ -58,7 +59,11 @@ fn scale(spec: &ClosSpec, counts: &Counts) -> Goal {
         name: "G1",
         demand: "a pod of 15,000 GPUs now, 100,000 GPUs in more pods later",
         passes: counts.gpus_per_pod >= GPUS_NOW && most >= GPUS_LATER,
-        because: format!("{} GPUs in a pod, {most} in all pods that its cores can join", counts.gpus_per_pod),
+        because: format!(
+            "{} GPUs in a pod, {} in all pods that its cores can join",
+            grouped(counts.gpus_per_pod),
+            grouped(most)
+        ),
     }
 }
 
@@ -75,13 +80,10 @@ fn performance(spec: &ClosSpec, counts: &Counts) -> Goal {
     let in_pod = Counts::of(&ClosSpec { pods: 1, ..spec.clone() });
     let seen = if in_pod.gpus >= GPUS_NOW { &in_pod } else { counts };
     let segment = counts.gpus_per_segment;
-    if spec.groups == SpineGroups::PerLeaf {
-        return Goal {
-            name: "G2",
-            demand: G2,
-            passes: false,
-            because: "rails of a rail-only tier 2 do not meet in the network".to_owned(),
-        };
+    if seen.pairs_joined < 1.0 {
+        let share = percent(seen.pairs_joined);
+        let because = format!("the switches join {share} of the pairs of GPUs of different hosts");
+        return Goal { name: "G2", demand: G2, passes: false, because };
     }
     Goal {
         name: "G2",
@@ -91,8 +93,12 @@ fn performance(spec: &ClosSpec, counts: &Counts) -> Goal {
             && seen.hash_stages <= 1
             && segment >= GPUS_DIRECT,
         because: format!(
-            "{} GPUs meet over {} switches, {:.2} on the mean, stages of hashing: {}; a segment has {segment} GPUs",
-            seen.gpus, seen.hops_worst, seen.hops_mean, seen.hash_stages
+            "{} GPUs meet over {} at worst and {:.2} on average, with {} of hashing; a segment has {} GPUs",
+            grouped(seen.gpus),
+            counted(seen.hops_worst, "switch", "switches"),
+            seen.hops_mean,
+            counted(seen.hash_stages, "stage", "stages"),
+            grouped(segment)
         ),
     }
 }

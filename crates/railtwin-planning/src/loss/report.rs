@@ -25,7 +25,9 @@ struct Cut {
 pub(super) fn report(spec: &ClosSpec) -> LossReport {
     let shape = Shape::of(spec);
     let beyond = match spec.peers {
-        _ if spec.groups == SpineGroups::PerLeaf => Some("a rail-only tier 2 does not join all GPUs"),
+        _ if spec.groups == SpineGroups::PerLeaf && spec.spines > 0 => {
+            Some("a rail-only tier 2 does not join all GPUs")
+        }
         Peers::None => None,
         Peers::Leaves(_) | Peers::Spines(_) => Some("switches of one tier have cables to each other"),
     };
@@ -43,7 +45,8 @@ pub(super) fn report(spec: &ClosSpec) -> LossReport {
             LostPart::SpineCoreCable,
             if shape.has_cores { shape.spines() * u64::from(spec.spine_up) } else { 0 },
         ),
-        (LostPart::Plane, shape.groups.into()),
+        // Without spines leaf sets are apart anyhow: only leaves of one set make planes.
+        (LostPart::Plane, if spec.groups == SpineGroups::PerLeaf { 1 } else { shape.groups.into() }),
     ];
     let rows = parts.into_iter().filter(|(_, count)| *count > 0);
     let losses = rows.map(|(part, count)| loss(&shape, part, count)).collect();
@@ -93,7 +96,8 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
     let of_leaf = |after: f64| if shape.has_cores { 0.0 } else { leaf_up(shape, 0) - after };
     match part {
         LostPart::Leaf => {
-            let own = if shape.crosses_spines() { leaf_up(shape, 0) } else { shape.leaf_capacity().0 };
+            // Of halves of hosts, half of the hosts under a leaf send.
+            let own = if shape.crosses_spines() { leaf_up(shape, 0) } else { shape.leaf_capacity().0 / 2.0 };
             let gone = if shape.has_cores { whole - pod_up(shape, Damage::Leaf) } else { own };
             Touched { gpus: under_leaf(shape), left: [0.0; 3], gone }
         }
@@ -133,7 +137,8 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
             Touched { gpus, left: [1.0, 1.0, pods(Damage::SpineCoreCable)], gone }
         }
         LostPart::Plane => {
-            let gone = bisection(shape) / f64::from(shape.groups);
+            let planes = if spec.groups == SpineGroups::PerTor { tors } else { 1.0 };
+            let gone = bisection(shape) / planes;
             Touched { gpus: vec![(shape.gpus(), of_group)], left: [0.0; 3], gone }
         }
     }
@@ -142,13 +147,17 @@ fn touched(shape: &Shape<'_>, part: LostPart) -> Touched {
 /// GPUs under the leaf that serves most, with the share of their bandwidth that runs through it.
 fn under_leaf(shape: &Shape<'_>) -> Vec<(u64, f64)> {
     let (hosts, tors) = (u64::from(shape.spec.hosts), f64::from(shape.spec.tors));
+    heaviest_set(shape).1.into_iter().map(|share| (hosts, share / tors)).collect()
+}
+
+/// The leaf set that serves most, and of each GPU of a host that it serves the share of its NICs there.
+fn heaviest_set(shape: &Shape<'_>) -> (u32, Vec<f64>) {
     let shares = shape.gpu_shares();
     let of_set =
         |set: u32| -> Vec<f64> { shares.iter().filter_map(|sets| sets.get(&set).copied()).collect() };
-    let heaviest = (0..shape.leaf_sets)
-        .map(of_set)
-        .max_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum::<f64>()));
-    heaviest.unwrap_or_default().into_iter().map(|share| (hosts, share / tors)).collect()
+    let sum = |shares: &[f64]| shares.iter().sum::<f64>();
+    let all = (0..shape.leaf_sets).map(|set| (set, of_set(set)));
+    all.max_by(|(_, a), (_, b)| sum(a).total_cmp(&sum(b))).unwrap_or_default()
 }
 
 /// A port of a NIC: its GPUs lose it in every direction.
@@ -182,9 +191,42 @@ fn nic_users(shape: &Shape<'_>) -> (u64, f64) {
     (users as u64, 1.0 / nics.max(1) as f64)
 }
 
+/// Cut of a part of leaf sets that nothing joins: of pairs that share a set, those that share no other.
+fn cut_of_one_tier(shape: &Shape<'_>, part: LostPart) -> Cut {
+    let (spec, hosts) = (shape.spec, shape.hosts());
+    let host_pairs = hosts * hosts.saturating_sub(1) / 2;
+    let sets: Vec<_> = shape.gpu_nics().iter().map(|nics| shape.leaf_sets_of(nics)).collect();
+    match part {
+        LostPart::Leaf if spec.tors == 1 => {
+            let lost = heaviest_set(shape).0;
+            let after = shape.pairs_sharing(|sets| sets.iter().copied().filter(|set| *set != lost).collect());
+            let alone = sets.iter().filter(|sets| sets.iter().all(|set| *set == lost)).count() as u64;
+            Cut { gpus: alone * hosts, pairs: host_pairs * (shape.pairs_of_a_leaf_set() - after) }
+        }
+        LostPart::NicPort if spec.host.nic.ports == 1 => {
+            let mut cut = Cut::default();
+            for nics in shape.gpu_nics().iter().filter(|nics| nics.contains(&0)) {
+                let left: Vec<u32> = nics.iter().copied().filter(|nic| *nic != 0).collect();
+                let (before, after) = (shape.leaf_sets_of(nics), shape.leaf_sets_of(&left));
+                let lost = sets.iter().filter(|other| !before.is_disjoint(other) && after.is_disjoint(other));
+                cut.pairs += (hosts - 1) * lost.count() as u64;
+                cut.gpus += u64::from(left.is_empty());
+            }
+            cut
+        }
+        LostPart::Plane if spec.groups != SpineGroups::PerTor || spec.tors == 1 => {
+            Cut { gpus: shape.gpus(), pairs: host_pairs * shape.pairs_of_a_leaf_set() }
+        }
+        _ => Cut::default(),
+    }
+}
+
 /// Pairs of hosts that are cut off, and of GPUs in them.
 fn cut(shape: &Shape<'_>, part: LostPart) -> Cut {
     let spec = shape.spec;
+    if shape.is_one_tier() {
+        return cut_of_one_tier(shape, part);
+    }
     let (gpus, hosts) = (u64::from(spec.host.gpus), u64::from(spec.hosts));
     let all = shape.hosts();
     let (in_pod, pods) = (shape.hosts_per_pod(), u64::from(spec.pods));

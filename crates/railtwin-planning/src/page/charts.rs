@@ -1,6 +1,8 @@
 //! Price as bars, and price against bisection as a curve.
 use std::fmt::Write as _;
 
+use railtwin_catalog::BillScope;
+
 use super::escaped;
 use crate::intent::FabricCandidate;
 use crate::numbers::{money, percent};
@@ -77,7 +79,8 @@ fn write_bar(
         write!(html, "<text class=\"row\" x=\"0\" y=\"{:.1}\">{} · {}</text>", top + 13.0, row + 1, label);
     let mut from = 0.0;
     for (index, (class, name)) in GROUPS.into_iter().enumerate() {
-        let lines = candidate.bill.lines.iter().filter(|line| group(&line.role) == index);
+        let network = candidate.bill.of_scope(BillScope::Network);
+        let lines = network.filter(|line| group(&line.role) == index);
         let (usd, assumed) =
             lines.fold((0.0, 0.0), |sum, line| (sum.0 + line.price.usd, sum.1 + line.price.assumed_usd));
         if usd <= 0.0 {

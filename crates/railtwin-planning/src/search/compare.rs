@@ -32,7 +32,7 @@ pub struct Comparison {
 /// A figure: its name, how it is taken, not a number where it is not computed, and how it is written.
 type Figure = (&'static str, fn(&FabricCandidate) -> f64, fn(f64) -> String);
 
-const FIGURES: [Figure; 19] = [
+const FIGURES: [Figure; 21] = [
     ("GPUs", |c| c.counts.gpus as f64, number),
     ("leaves", |c| c.counts.leaves as f64, number),
     ("spines", |c| c.counts.spines as f64, number),
@@ -40,10 +40,12 @@ const FIGURES: [Figure; 19] = [
     ("access cables", |c| c.counts.cables_access as f64, number),
     ("leaf-spine cables", |c| c.counts.cables_leaf_spine as f64, number),
     ("spine-core cables", |c| c.counts.cables_spine_core as f64, number),
+    ("cables between peers", |c| c.counts.cables_peer as f64, number),
+    ("pairs of GPUs joined", |c| c.counts.pairs_joined, percent),
     ("hops, worst", |c| f64::from(c.counts.hops_worst), number),
     ("hops, mean", |c| c.counts.hops_mean, |mean| format!("{mean:.2}")),
     ("stages of hashing", |c| f64::from(c.counts.hash_stages), number),
-    ("path choices", |c| f64::from(c.counts.path_choices), number),
+    ("path choices", |c| c.counts.path_choices as f64, number),
     ("bisection", |c| c.counts.bisection.bits_per_s() as f64, rate),
     ("bisection of full", |c| c.counts.bisection_share(), percent),
     ("price", |c| c.price().usd, money),

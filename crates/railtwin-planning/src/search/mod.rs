@@ -10,7 +10,7 @@ pub use compare::{Comparison, ComparisonRow, compare};
 pub use core_curve::{CorePoint, core_curve, core_curve_at};
 pub use growth::{CableMoves, FabricGrowth};
 
-use crate::intent::{FabricCandidate, Intent};
+use crate::intent::{FabricCandidate, Intent, Style};
 use crate::loss::LostPart;
 
 /// Oversubscriptions of the curve beside those of the intent.
@@ -60,8 +60,8 @@ pub fn survives_leaf(candidate: &FabricCandidate) -> bool {
     leaf.is_some_and(|leaf| leaf.pairs_cut == 0 && leaf.worst() >= KEPT_AFTER_A_LEAF - 1e-9)
 }
 
-/// Searches over all switches of the catalog, one to three tiers, 1, 2 and 4 planes, one and two leaves of a NIC, in the
-/// style and at the oversubscriptions of the intent. Candidates that the catalog cannot price whole are left out.
+/// Searches over all styles, all switches of the catalog, one to three tiers, 1, 2 and 4 planes, one and two leaves of a NIC,
+/// at the oversubscriptions of the intent. Candidates that the catalog cannot price whole are left out.
 pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
     let wide = Intent {
         switches: catalog.parts(PartKind::Switch).map(|part| part.name.clone()).collect(),
@@ -70,10 +70,14 @@ pub fn search(intent: &Intent, catalog: &Catalog) -> SearchResult {
         tors: vec![1, 2],
         ..intent.clone()
     };
-    let tried = wide.combinations().len();
-    let candidates = priced(&wide, catalog);
-    let ratios = Intent { oversubscription: RATIOS.to_vec(), ..wide };
-    let mut all = priced(&ratios, catalog);
+    let ratios = Intent { oversubscription: RATIOS.to_vec(), ..wide.clone() };
+    let (mut tried, mut candidates, mut all) = (0, Vec::new(), Vec::new());
+    for style in [Style::RailOptimised, Style::Clos] {
+        let wide = Intent { style, ..wide.clone() };
+        tried += wide.combinations().len();
+        candidates.extend(priced(&wide, catalog));
+        all.extend(priced(&Intent { style, ..ratios.clone() }, catalog));
+    }
     all.extend(candidates.iter().cloned());
     let surviving: Vec<&FabricCandidate> = candidates.iter().filter(|one| survives_leaf(one)).collect();
     let best = surviving.iter().min_by(|a, b| {
