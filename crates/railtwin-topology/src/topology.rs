@@ -30,6 +30,9 @@ pub struct Topology {
     pub about: Vec<About>,
     /// Links that a file names and that are down or lead to nothing.
     pub links_missing: u32,
+    /// Devices at both ends of those missing links that lead to a device which the file names and does not describe. Such
+    /// links are no cables, and still say where in a tree a device stands.
+    pub links_to_missing: Vec<[u32; 2]>,
     /// Whether cables stand for «is under»: a tree of a scheduler has no ports.
     pub is_tree: bool,
     /// Where the files contradict themselves.

@@ -1,5 +1,8 @@
 //! Hosts, adapters and switches of node descriptions.
 
+/// Device id of the aggregation engines of NVIDIA's switches, as dumps have it.
+pub(super) const AGGREGATION_ID: u64 = 0xcf09;
+
 /// Facts in the description of an adapter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum AdapterName {
