@@ -1,4 +1,6 @@
 //! Dumps of `ibnetdiscover`: ours of simulated nets, a real one, damaged ones.
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use railtwin_fabric::preset::Hpn;
 use railtwin_topology::{Topology, form_of};
@@ -242,6 +244,79 @@ fn files_of_other_kinds_are_refused() {
         let reader = super::graph_cases::form(FORM).read.expect("the form is read");
         let error = reader(&[railtwin_topology::SourceFile { name: "x", bytes }]).expect_err("it is no dump");
         assert!(error.to_string().starts_with("x"), "{error}");
+    }
+}
+
+/// Names of hosts.
+fn hosts(topology: &Topology) -> BTreeSet<String> {
+    topology.hosts().map(|host| topology.list.devices()[host as usize].name.clone()).collect()
+}
+
+/// A fabric of hosts whose ports and adapters have names as other forms give them.
+fn odd_names() -> Topology {
+    let mut topology = Topology::new("test");
+    let leaf = topology.switch("leaf-1");
+    let all: [(&str, &[&str], &[&str]); 8] = [
+        ("host-1", &["be0", "be1"], &["be0-port0", "be0-port1", "be1-port0"]),
+        ("host-2.dc.example", &["mlx5_0", "mlx5_1"], &["mlx5_0/1", "mlx5_1:1"]),
+        ("rack 3 host 3", &["be0"], &["be0-port0"]),
+        ("host-4", &["connectx7-0"], &["connectx7-0.1"]),
+        ("host-5", &["0c:4f:9b:c4:18:61", "eth1"], &["0c:4f:9b:c4:18:61", "eth1"]),
+        ("host-6", &[], &["p1", "p2"]),
+        ("host-7", &["nic-0", "nic-1"], &["enp1s0f0", "enp2s0f0", "bmc"]),
+        ("fd00::8", &["be10", "be1"], &["be10-port0", "be1-port0"]),
+    ];
+    for (name, adapters, ports) in all {
+        let host = topology.host(name);
+        topology.about_mut(host).adapters = adapters.iter().map(|&name| name.to_owned()).collect();
+        for port in ports {
+            topology.join([(host, port), (leaf, &format!("to {name} {port}"))], None, None, 0);
+        }
+    }
+    railtwin_topology::tiers::by_distance(&mut topology);
+    topology
+}
+
+#[test]
+fn hosts_adapters_and_cables_of_other_forms_come_back() {
+    let topology = odd_names();
+    let again = read(FORM, write(FORM, &topology).as_bytes());
+    assert_eq!(line(&again.counts()), line(&topology.counts()));
+    assert_eq!(hosts(&again), hosts(&topology));
+    assert_eq!(joined(&again), joined(&topology));
+    assert!(again.findings.is_empty(), "{:?}", again.findings);
+    let host = again.list.device_named("host-1").expect("the host is written");
+    let adapters: Vec<&str> = again.about[host as usize].adapters.iter().map(String::as_str).collect();
+    assert_eq!(adapters, ["be0", "be1"]);
+    // A host without adapters and cables has a block too.
+    let mut alone = Topology::new("test");
+    alone.host("host-9");
+    assert_eq!(hosts(&read(FORM, write(FORM, &alone).as_bytes())), hosts(&alone));
+}
+
+#[test]
+fn maps_of_others_come_back() {
+    let maps = [
+        &include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/ocp_fabrics/opg-64-clos-ro.csv"))[..],
+        &include_bytes!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../data/ocp_fabrics/opg-256-dual-plane.csv"
+        ))[..],
+    ];
+    for map in maps {
+        let list = read("cables", map);
+        for form in ["cables", "dot", "graphml", "netbox"] {
+            let topology = read(form, write(form, &list).as_bytes());
+            let again = read(FORM, write(FORM, &topology).as_bytes());
+            let (counts, before) = (again.counts(), topology.counts());
+            assert_eq!(
+                (counts.hosts, counts.adapters, counts.cables),
+                (before.hosts, before.adapters, before.cables),
+                "{form}"
+            );
+            assert_eq!(hosts(&again), hosts(&topology), "{form}");
+            assert_eq!(joined(&again).len(), joined(&topology).len(), "{form}");
+        }
     }
 }
 
