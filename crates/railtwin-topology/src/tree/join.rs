@@ -121,8 +121,8 @@ fn switches_of(topology: &Topology) -> Vec<Vec<u32>> {
     let list = &topology.list;
     let is_switch = |device: u32| {
         let role = list.devices()[device as usize].role;
-        topology.about[device as usize].class == DeviceClass::Switch
-            || role.is_some_and(|role| role.tier() > 0)
+        let is_one = topology.about[device as usize].class == DeviceClass::Switch;
+        (is_one || role.is_some_and(|role| role.tier() > 0)) && !tiers::is_apart(topology, device)
     };
     let mut found: Vec<Vec<u32>> = Vec::with_capacity(list.devices().len());
     for device in list.devices() {
