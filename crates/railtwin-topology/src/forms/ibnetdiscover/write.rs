@@ -34,9 +34,10 @@ struct Block {
 /// Writes the blocks of all switches, then of all adapters, with both ends of every link.
 ///
 /// GUIDs follow from names, so that equal topologies have equal GUIDs. A switch is described by its name, an adapter as
-/// `HOST ADAPTER`. A host has as many blocks as the topology counts adapters of it, and one where it has none. Ports are numbers: those of the topology where all ports of a switch are
-/// numbers, else in the order of its ports. A rate that no width and speed give is left open; delays, roles, places and what
-/// stands in hosts are left out. LIDs are numbers in the order of blocks, 0 beyond the 49,151 of a subnet.
+/// `HOST ADAPTER`. A host has as many blocks as the topology counts adapters of it, and one where it has none. Ports are
+/// numbers: those of the topology where all ports of a switch are numbers, else in the order of its ports. A rate that no
+/// width and speed give is left open; delays, roles, places and what stands in hosts are left out. LIDs are numbers in the
+/// order of blocks, 0 beyond the 49,151 of a subnet.
 ///
 /// # Errors
 /// [`FormatError`] for the tree of a scheduler, which has no ports.
