@@ -1,11 +1,31 @@
 //! Files that are empty, damaged or of another form, through the registry: each is refused with its name.
-use railtwin_topology::{FORMS, Form, SourceFile, named, read_as};
+use railtwin_fabric::preset::FatTree;
+use railtwin_topology::{FORMS, Form, SourceFile, Topology, WriteOptions, named, read_as};
+
+/// Pairs of forms whose files are read by one another: form of the file, form that reads it.
+const ALIKE: [(&str, &str); 3] = [("connectivity-map", "cables"), ("simai", "hpcc"), ("hpcc", "simai")];
 
 const LLDP: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/wiring/lldp/compute-001.json"));
 
 fn readers() -> impl Iterator<Item = &'static Form> {
     FORMS.iter().filter(|form| form.read.is_some())
+}
+
+/// A file of each form that writes, and of some that are only read.
+fn files() -> Vec<(&'static str, String)> {
+    let fabric = FatTree { k: 4, ..FatTree::default() }.build().expect("a small fat tree");
+    let topology = Topology::of_fabric(&fabric);
+    let mut files = Vec::new();
+    for form in FORMS {
+        let Some(write) = form.write else { continue };
+        // Hedgehog has no cores.
+        let Ok(written) = write(&topology, &WriteOptions::default()) else { continue };
+        files.extend(written.into_iter().take(1).map(|file| (form.name, file.text)));
+    }
+    files.push(("lldp", LLDP.to_owned()));
+    files.push(("sonic-config-db", CONFIG_DB.to_owned()));
+    files
 }
 
 const CONFIG_DB: &str = r#"{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1", "type": "ToRRouter"}},
@@ -27,6 +47,23 @@ fn empty_files_are_refused_by_every_form() {
     }
     let error = read_as(None, &[SourceFile { name: "x", bytes: b"\n" }]).expect_err("no form").to_string();
     assert!(error.contains("is empty") && error.contains("ibnetdiscover"), "{error}");
+}
+
+#[test]
+fn files_of_another_form_are_refused_by_every_form() {
+    let mut bad = Vec::new();
+    for (of, text) in files() {
+        for form in readers().filter(|form| form.name != of && !ALIKE.contains(&(of, form.name))) {
+            match read_as(Some(form), &[SourceFile { name: "dir/other.file", bytes: text.as_bytes() }]) {
+                Ok(topology) => bad.push(format!("{of} read as {}: {:?}", form.name, topology.counts())),
+                Err(error) if !error.to_string().starts_with("dir/other.file") => {
+                    bad.push(format!("{of} read as {}: {error}", form.name));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
 #[test]
