@@ -1,12 +1,14 @@
 //! Roles of switches by their distance from hosts, for forms that do not name them.
-use railtwin_fabric::cable_list::DeviceRole;
+use railtwin_fabric::cable_list::{CableNetwork, DeviceRole};
 
 use crate::about::DeviceClass;
 use crate::topology::Topology;
 
 /// Enters tier and role of every switch without one: 1 + its distance from the nearest host, along cables between
-/// switches. Switches that no cable leads to from a host keep none, and are a finding of kind `switch-without-hosts`.
+/// switches. Switches that no cable leads to from a host keep none, and are a finding of kind `switch-without-hosts`. So do
+/// those of the network of management, a finding `out-of-band-switch`: no tier is theirs, and no way leads through them.
 pub fn by_distance(topology: &mut Topology) {
+    set_apart(topology);
     let devices = topology.list.devices().len();
     let mut tier: Vec<Option<u8>> = vec![None; devices];
     let hosts: Vec<u32> = topology.hosts().collect();
@@ -15,7 +17,9 @@ pub fn by_distance(topology: &mut Topology) {
     let mut next = 1_u8;
     while !front.is_empty() {
         front.retain(|&device| {
-            topology.about[device as usize].class == DeviceClass::Switch && tier[device as usize].is_none()
+            topology.about[device as usize].class == DeviceClass::Switch
+                && !is_apart(topology, device)
+                && tier[device as usize].is_none()
         });
         front.sort_unstable();
         front.dedup();
@@ -25,7 +29,7 @@ pub fn by_distance(topology: &mut Topology) {
         front = neighbors(topology, &front);
         next = next.saturating_add(1);
     }
-    for switch in switches {
+    for switch in switches.into_iter().filter(|&switch| !is_apart(topology, switch)).collect::<Vec<_>>() {
         match tier[switch as usize] {
             Some(found) => state(topology, switch, found),
             None if topology.tier(switch).is_none() => {
@@ -34,6 +38,44 @@ pub fn by_distance(topology: &mut Topology) {
             }
             None => {}
         }
+    }
+}
+
+/// Words of names and roles that speak of the network of management.
+const OUT_OF_BAND: [&str; 5] = ["oob", "mgmt", "management", "ipmi", "bmc"];
+
+/// Whether a name or a role of a switch speaks of the network of management: `oob-sw1`, `mgmt_tor`, `out-of-band`.
+pub(crate) fn is_out_of_band(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let mut words = lower.split(|letter: char| !letter.is_ascii_alphabetic());
+    let is_known = |word: &str| OUT_OF_BAND.iter().any(|known| word == *known || starts_switch(word, known));
+    words.any(is_known) || lower.replace(['-', '_', ' '], "").contains("outofband")
+}
+
+/// Whether a word is a known one with a word for a switch behind it: `oobsw`, `mgmtswitch`.
+fn starts_switch(word: &str, known: &str) -> bool {
+    let rest = word.strip_prefix(known);
+    rest.is_some_and(|rest| ["sw", "switch", "leaf", "tor", "net", "router"].contains(&rest))
+}
+
+/// Whether a switch is of the network of management and of no tier.
+pub(crate) fn is_apart(topology: &Topology, switch: u32) -> bool {
+    topology.list.devices()[switch as usize].network == Some(CableNetwork::OutOfBand)
+        && topology.tier(switch).is_none()
+}
+
+/// States the network of switches without a role whose names speak of that of management.
+fn set_apart(topology: &mut Topology) {
+    for switch in topology.switches().collect::<Vec<_>>() {
+        let device = &topology.list.devices()[switch as usize];
+        let speaks = device.network.is_none() && is_out_of_band(&device.name);
+        if topology.tier(switch).is_some() || !(speaks || is_apart(topology, switch)) {
+            continue;
+        }
+        topology.list.device_mut(switch).network = Some(CableNetwork::OutOfBand);
+        let name = topology.list.devices()[switch as usize].name.clone();
+        let seen = "it is of the network of management, and of no tier of the fabric";
+        topology.find("out-of-band-switch", name, seen);
     }
 }
 

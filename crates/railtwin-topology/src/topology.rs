@@ -7,6 +7,7 @@ use railtwin_units::{Rate, SimTime};
 use serde::Serialize;
 
 use crate::about::{About, DeviceClass};
+use crate::tiers;
 
 /// Something in a file that contradicts the rest of it, or that is not as a network should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -30,6 +31,9 @@ pub struct Topology {
     pub about: Vec<About>,
     /// Links that a file names and that are down or lead to nothing.
     pub links_missing: u32,
+    /// Devices at both ends of those missing links that lead to a device which the file names and does not describe. Such
+    /// links are no cables, and still say where in a tree a device stands.
+    pub links_to_missing: Vec<[u32; 2]>,
     /// Whether cables stand for «is under»: a tree of a scheduler has no ports.
     pub is_tree: bool,
     /// Where the files contradict themselves.
@@ -43,7 +47,7 @@ pub struct Topology {
 pub struct Counts {
     /// Hosts of every role.
     pub hosts: u32,
-    /// Switches by tier: `leaf`, `spine`, `core`, `tier-4` and above, `unknown`.
+    /// Switches by tier: `leaf`, `spine`, `core`, `tier-4` and above, `unknown`; `out-of-band` for those of management.
     pub switches: BTreeMap<String, u32>,
     /// Adapters of hosts; where nothing names them, ports of hosts joined by NIC.
     pub adapters: u32,
@@ -158,7 +162,11 @@ impl Topology {
     pub fn counts(&self) -> Counts {
         let mut switches = BTreeMap::new();
         for switch in self.switches() {
-            *switches.entry(tier_name(self.tier(switch))).or_default() += 1;
+            let tier = match tiers::is_apart(self, switch) {
+                true => "out-of-band".to_owned(),
+                false => tier_name(self.tier(switch)),
+            };
+            *switches.entry(tier).or_default() += 1;
         }
         let adapters = self.hosts().map(|host| self.adapters_of(host)).sum();
         let cables = self.list.cables().len() as u32;

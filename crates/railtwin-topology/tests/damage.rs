@@ -52,6 +52,8 @@ fn damaged(bytes: &[u8], (kind, at, byte): (u8, usize, u8)) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let at = at % bytes.len().max(1);
     match kind {
+        // A change before may have left nothing.
+        0 if bytes.is_empty() => {}
         0 => bytes[at] = byte,
         1 => bytes.truncate(at),
         _ => {

@@ -92,6 +92,29 @@ fn ports_of_labels_delays_and_links_that_are_down_are_read() {
 }
 
 #[test]
+fn switches_of_management_are_of_no_tier() {
+    let dot = "graph lab {\n leaf1 [function=leaf]; spine1 [function=spine]; server01 [function=host];\n\
+               \"oob-mgmt-switch\" [function=\"oob-switch\"]; \"oob-leaf-1\" [role=leaf]; sw9 [role=\"mgmt-leaf\"]; \"mgmtsw2\";\n\
+               \"oob-mgmt-server\" [function=\"oob-server\"];\n\
+               leaf1:swp1 -- server01:eth1; leaf1:swp51 -- spine1:swp1;\n\
+               \"oob-mgmt-switch\":swp1 -- server01:eth0; \"oob-mgmt-switch\":swp2 -- leaf1:eth0;\n\
+               \"oob-mgmt-switch\":swp3 -- spine1:eth0; \"oob-mgmt-switch\":swp4 -- \"oob-mgmt-server\":eth1;\n\
+               \"oob-leaf-1\":e1 -- server01:bmc; sw9:e1 -- server01:ipmi; \"mgmtsw2\":e1 -- sw9:e2; }";
+    let topology = read("dot", dot.as_bytes());
+    let expected = "hosts 2, leaf 1, out-of-band 4, spine 1, adapters 5, cables 9, up 9, missing 0";
+    assert_eq!(line(&topology.counts()), expected);
+    assert_eq!(found(&topology), [("out-of-band-switch", 4)]);
+    for name in ["dot", "graphml"] {
+        let again = read(name, write(name, &topology).as_bytes());
+        assert_eq!(again.counts(), topology.counts(), "{name}");
+        assert_eq!(found(&again), found(&topology), "{name}");
+        assert_eq!(roles(&again), roles(&topology), "{name}");
+    }
+    let graphml = write("graphml", &topology).replace("oob-mgmt-switch", "management");
+    assert_eq!(read("graphml", graphml.as_bytes()).counts(), topology.counts());
+}
+
+#[test]
 fn a_graph_of_networkx_is_read() {
     let topology = read("graphml", NETWORKX);
     assert_eq!(line(&topology.counts()), "hosts 3, leaf 2, spine 1, adapters 2, cables 4, up 4, missing 1");

@@ -1,4 +1,6 @@
 //! Dumps of `ibnetdiscover`: ours of simulated nets, a real one, damaged ones.
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use railtwin_fabric::preset::Hpn;
 use railtwin_topology::{Topology, form_of};
@@ -123,6 +125,68 @@ fn a_lost_host_is_counted_as_missing() {
     assert_eq!(kinds(&topology)["missing-host"], 2);
 }
 
+/// Blocks of switches alone, as some scripts keep them.
+fn of_switches(dump: &[u8]) -> String {
+    let text = std::str::from_utf8(dump).expect("the dump is text");
+    let is_kept = |block: &&str| !block.lines().any(|line| line.starts_with("Ca"));
+    text.split("\n\n").filter(is_kept).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Files of the forms of schedulers.
+fn scheduled(topology: &Topology) -> Vec<String> {
+    ["slurm", "slurm-yaml", "topograph", "kueue", "volcano"].map(|form| write(form, topology)).to_vec()
+}
+
+#[test]
+fn links_of_switches_alone_tell_of_hosts() {
+    for (dump, aggregation) in [(TWO_TIERS, 0), (DUAL_RAIL, 6)] {
+        let (whole, found) = (read(FORM, dump), read(FORM, of_switches(dump).as_bytes()));
+        assert_eq!(line(&found.counts()), line(&whole.counts()));
+        assert_eq!(joined(&found), joined(&whole));
+        assert_eq!(scheduled(&found), scheduled(&whole));
+        assert_eq!(kinds(&found), kinds(&whole));
+        assert_eq!(kinds(&found).get("aggregation-adapter").copied().unwrap_or(0), aggregation);
+        assert!(found.notes.iter().any(|note| note.contains("no blocks of adapters")), "{:?}", found.notes);
+    }
+}
+
+#[test]
+fn links_of_switches_name_missing_spines_unnamed_hosts_and_aggregation_adapters() {
+    let text = "switchguid=0x2c5eab0300b87b00(2c5eab0300b87b00)\n\
+                Switch 65 \"S-2c5eab0300b87b00\" # \"MF0;leaf-1:MQM9700/U1\" enhanced port 0 lid 1 lmc 0\n\
+                [1] \"H-e09d730300000010\"[1](e09d730300000010) # \"host01 mlx5_0\" lid 11 4xNDR\n\
+                [2] \"H-e09d730300000020\"[1](e09d730300000020) # \"MT4129 ConnectX7   Mellanox Technologies\" lid 12 4xNDR\n\
+                [3] \"H-e09d730300000030\"[1](e09d730300000030) # \"\" lid 13 4xNDR\n\
+                [33] \"S-2c5eab0300b90000\"[1] # \"MF0;spine-1:MQM9700/U1\" lid 2 4xNDR\n\
+                [65] \"H-2c5eab0300b87b10\"[1](2c5eab0300b87b10) # \"\" lid 14 4xNDR\n\
+                \n\
+                switchguid=0x2c5eab0300b88b00(2c5eab0300b88b00)\n\
+                Switch 65 \"S-2c5eab0300b88b00\" # \"MF0;leaf-2:MQM9700/U1\" enhanced port 0 lid 3 lmc 0\n\
+                [1] \"H-e09d730300000040\"[1](e09d730300000040) # \"host04 mlx5_0\" lid 15 4xNDR\n\
+                [33] \"S-2c5eab0300b90000\"[2] # \"MF0;spine-1:MQM9700/U1\" lid 2 4xNDR\n\
+                [65] \"H-2c5eab0300b88b10\"[1](2c5eab0300b88b10) # \"Mellanox Technologies Aggregation Node\" lid 16 4xNDR\n";
+    let topology = read(FORM, text.as_bytes());
+    let expected = "hosts 4, leaf 2, spine 1, adapters 4, cables 4, up 4, missing 2";
+    assert_eq!(line(&topology.counts()), expected);
+    let found: Vec<_> = kinds(&topology).into_iter().collect();
+    assert_eq!(found, [("aggregation-adapter", 2), ("missing-switch", 1), ("unnamed-host", 2)]);
+    let slurm = "SwitchName=spine-1 Switches=leaf-[1-2]\n\
+                 SwitchName=leaf-1 Nodes=H-e09d[730300000020,730300000030],host01\n\
+                 SwitchName=leaf-2 Nodes=host04\n";
+    assert_eq!(write("slurm", &topology), slurm);
+}
+
+#[test]
+fn hosts_of_lost_switches_and_lost_hosts_stand_in_trees() {
+    let adapters = read(FORM, LOST_LEAF);
+    let text = write("slurm", &adapters);
+    assert!(text.starts_with("SwitchName=A09-P1-IBLEAF-01-01 Nodes=") && !text.contains('#'), "{text}");
+    for word in ["gb200-03", "spine-2", "leaf-r1-1"] {
+        let lost = read(FORM, without(DUAL_RAIL, &[word]).as_bytes());
+        assert_eq!(write("slurm", &lost), write("slurm", &read(FORM, DUAL_RAIL)), "{word}");
+    }
+}
+
 #[test]
 fn one_end_that_names_a_link_is_enough() {
     let text = String::from_utf8_lossy(TWO_TIERS);
@@ -180,6 +244,79 @@ fn files_of_other_kinds_are_refused() {
         let reader = super::graph_cases::form(FORM).read.expect("the form is read");
         let error = reader(&[railtwin_topology::SourceFile { name: "x", bytes }]).expect_err("it is no dump");
         assert!(error.to_string().starts_with("x"), "{error}");
+    }
+}
+
+/// Names of hosts.
+fn hosts(topology: &Topology) -> BTreeSet<String> {
+    topology.hosts().map(|host| topology.list.devices()[host as usize].name.clone()).collect()
+}
+
+/// A fabric of hosts whose ports and adapters have names as other forms give them.
+fn odd_names() -> Topology {
+    let mut topology = Topology::new("test");
+    let leaf = topology.switch("leaf-1");
+    let all: [(&str, &[&str], &[&str]); 8] = [
+        ("host-1", &["be0", "be1"], &["be0-port0", "be0-port1", "be1-port0"]),
+        ("host-2.dc.example", &["mlx5_0", "mlx5_1"], &["mlx5_0/1", "mlx5_1:1"]),
+        ("rack 3 host 3", &["be0"], &["be0-port0"]),
+        ("host-4", &["connectx7-0"], &["connectx7-0.1"]),
+        ("host-5", &["0c:4f:9b:c4:18:61", "eth1"], &["0c:4f:9b:c4:18:61", "eth1"]),
+        ("host-6", &[], &["p1", "p2"]),
+        ("host-7", &["nic-0", "nic-1"], &["enp1s0f0", "enp2s0f0", "bmc"]),
+        ("fd00::8", &["be10", "be1"], &["be10-port0", "be1-port0"]),
+    ];
+    for (name, adapters, ports) in all {
+        let host = topology.host(name);
+        topology.about_mut(host).adapters = adapters.iter().map(|&name| name.to_owned()).collect();
+        for port in ports {
+            topology.join([(host, port), (leaf, &format!("to {name} {port}"))], None, None, 0);
+        }
+    }
+    railtwin_topology::tiers::by_distance(&mut topology);
+    topology
+}
+
+#[test]
+fn hosts_adapters_and_cables_of_other_forms_come_back() {
+    let topology = odd_names();
+    let again = read(FORM, write(FORM, &topology).as_bytes());
+    assert_eq!(line(&again.counts()), line(&topology.counts()));
+    assert_eq!(hosts(&again), hosts(&topology));
+    assert_eq!(joined(&again), joined(&topology));
+    assert!(again.findings.is_empty(), "{:?}", again.findings);
+    let host = again.list.device_named("host-1").expect("the host is written");
+    let adapters: Vec<&str> = again.about[host as usize].adapters.iter().map(String::as_str).collect();
+    assert_eq!(adapters, ["be0", "be1"]);
+    // A host without adapters and cables has a block too.
+    let mut alone = Topology::new("test");
+    alone.host("host-9");
+    assert_eq!(hosts(&read(FORM, write(FORM, &alone).as_bytes())), hosts(&alone));
+}
+
+#[test]
+fn maps_of_others_come_back() {
+    let maps = [
+        &include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/ocp_fabrics/opg-64-clos-ro.csv"))[..],
+        &include_bytes!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../data/ocp_fabrics/opg-256-dual-plane.csv"
+        ))[..],
+    ];
+    for map in maps {
+        let list = read("cables", map);
+        for form in ["cables", "dot", "graphml", "netbox"] {
+            let topology = read(form, write(form, &list).as_bytes());
+            let again = read(FORM, write(FORM, &topology).as_bytes());
+            let (counts, before) = (again.counts(), topology.counts());
+            assert_eq!(
+                (counts.hosts, counts.adapters, counts.cables),
+                (before.hosts, before.adapters, before.cables),
+                "{form}"
+            );
+            assert_eq!(hosts(&again), hosts(&topology), "{form}");
+            assert_eq!(joined(&again).len(), joined(&topology).len(), "{form}");
+        }
     }
 }
 

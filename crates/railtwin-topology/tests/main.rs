@@ -17,6 +17,7 @@ mod nccl;
 mod nccl_env;
 mod netbox;
 mod netq;
+mod refusals;
 mod simai;
 mod slurm;
 mod slurm_yaml;

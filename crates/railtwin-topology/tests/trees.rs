@@ -136,6 +136,72 @@ fn one_missing_cable_does_not_divide_a_segment() {
     assert_eq!(write("slurm", &topology)[0].text, expected);
 }
 
+/// A leaf with two hosts, and hosts that no cable leads to.
+fn with_loose_hosts(under: usize, loose: usize) -> Topology {
+    let mut topology = Topology::new("test");
+    let leaf = topology.switch("leaf0");
+    for number in 0..under {
+        let host = topology.host(&format!("h{number}"));
+        topology.join([(host, "p0"), (leaf, &format!("h{number}"))], None, None, 0);
+    }
+    for number in 0..loose {
+        topology.host(&format!("idle{number}"));
+    }
+    topology
+}
+
+/// What a form writes, or its error.
+fn written(form: &str, topology: &Topology) -> Result<String, String> {
+    let writer = railtwin_topology::named(form).unwrap().write.unwrap();
+    let files = writer(topology, &WriteOptions::default()).map_err(|error| error.to_string())?;
+    Ok(files[0].text.clone())
+}
+
+#[test]
+fn a_host_without_a_switch_stands_in_every_file() {
+    let topology = with_loose_hosts(2, 2);
+    let slurm = "SwitchName=leaf0 Nodes=h[0-1]\n\
+                 # unconnected.1 stands for no switch: no link of its host leads to one\n\
+                 SwitchName=unconnected.1 Nodes=idle0\n\
+                 # unconnected.2 stands for no switch: no link of its host leads to one\n\
+                 SwitchName=unconnected.2 Nodes=idle1\n";
+    assert_eq!(written("slurm", &topology).unwrap(), slurm);
+    for form in ["slurm", "slurm-yaml", "topograph", "volcano"] {
+        let back = read_back(form, &write(form, &topology));
+        assert_eq!(back.counts().hosts, 4, "{form}");
+        let tree = Tree::of(&back);
+        let sizes: Vec<usize> = tree.switches.iter().map(|switch| switch.hosts.len()).collect();
+        let expected = if form == "topograph" { vec![2] } else { vec![2, 1, 1] };
+        assert_eq!(sizes, expected, "{form}");
+    }
+    // Levels are those of the hosts under switches.
+    let kueue = written("kueue", &topology).unwrap();
+    assert!(
+        kueue.contains("network.topology.nvidia.com/leaf") && kueue.contains("idle0 and idle1"),
+        "{kueue}"
+    );
+}
+
+#[test]
+fn hosts_without_any_switch_are_no_empty_file() {
+    let topology = with_loose_hosts(0, 12);
+    for form in ["slurm", "volcano"] {
+        let error = written(form, &topology).unwrap_err();
+        assert!(error.contains("hangs none of its 12 hosts on a switch"), "{error}");
+        assert!(error.contains("idle0, idle1") && error.contains("and 4 more"), "{error}");
+    }
+    let yaml = written("slurm-yaml", &topology).unwrap();
+    assert!(yaml.contains("flat: true") && yaml.contains("# under no switch: idle[0-11]"), "{yaml}");
+    let kueue = written("kueue", &topology).unwrap();
+    assert!(kueue.contains("kubernetes.io/hostname") && kueue.contains("idle0, idle1"), "{kueue}");
+    let back = read_back("topograph", &write("topograph", &topology));
+    assert_eq!((back.counts().hosts, Tree::of(&back).loose.len()), (12, 12));
+    for form in ["slurm", "slurm-yaml", "topograph", "kueue", "volcano"] {
+        let error = written(form, &with_loose_hosts(0, 0)).unwrap_err();
+        assert!(error.contains("no hosts"), "{form}: {error}");
+    }
+}
+
 #[test]
 fn sizes_of_blocks_are_doubles_of_the_smallest() {
     let blocks = |sizes: &[u32]| -> Vec<Block> {

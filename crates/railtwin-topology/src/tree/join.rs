@@ -41,8 +41,9 @@ pub(super) fn groups(topology: &Topology) -> Groups {
     };
     let devices = topology.list.devices().len();
     let mut sets = Sets((0..devices as u32).collect());
-    let (hosts, loose) = join_leaves(topology, &mut sets);
-    let above = join_above(topology, &mut sets);
+    let switches = switches_of(topology);
+    let (hosts, loose) = join_leaves(topology, &switches, &mut sets);
+    let above = join_above(topology, &switches, &mut sets);
 
     let mut groups = Groups { loose, ..Groups::default() };
     let mut group_of = vec![NONE; devices];
@@ -70,10 +71,10 @@ pub(super) fn groups(topology: &Topology) -> Groups {
 }
 
 /// Joins the switches of each host; gives each host with one of them, and hosts without any.
-fn join_leaves(topology: &Topology, sets: &mut Sets) -> (Vec<(u32, u32)>, Vec<u32>) {
+fn join_leaves(topology: &Topology, of: &[Vec<u32>], sets: &mut Sets) -> (Vec<(u32, u32)>, Vec<u32>) {
     let (mut placed, mut loose) = (Vec::new(), Vec::new());
     for host in topology.hosts() {
-        let switches = || switches_of(topology, host);
+        let switches = || of[host as usize].iter().copied();
         let network =
             |switch: u32| topology.list.devices()[switch as usize].network.unwrap_or(CableNetwork::Backend);
         let Some(own) = switches().map(network).min() else {
@@ -89,7 +90,7 @@ fn join_leaves(topology: &Topology, sets: &mut Sets) -> (Vec<(u32, u32)>, Vec<u3
 }
 
 /// Joins switches over the same group, from the lowest tier up; gives by the first row of a group a switch above it.
-fn join_above(topology: &Topology, sets: &mut Sets) -> Vec<u32> {
+fn join_above(topology: &Topology, of: &[Vec<u32>], sets: &mut Sets) -> Vec<u32> {
     let tier = |switch: u32| topology.tier(switch).unwrap_or(0);
     let mut order: Vec<u32> = topology.switches().filter(|&switch| tier(switch) > 1).collect();
     order.sort_by_key(|&switch| tier(switch));
@@ -97,7 +98,7 @@ fn join_above(topology: &Topology, sets: &mut Sets) -> Vec<u32> {
     for same in order.chunk_by(|&a, &b| tier(a) == tier(b)) {
         let mut anchors: Vec<(u32, u32)> = Vec::new();
         for &switch in same {
-            for below in switches_of(topology, switch).filter(|&other| tier(other) < tier(switch)) {
+            for &below in of[switch as usize].iter().filter(|&&other| tier(other) < tier(switch)) {
                 let group = sets.first(below);
                 if above[group as usize] == NONE {
                     anchors.push((group, switch));
@@ -115,13 +116,25 @@ fn join_above(topology: &Topology, sets: &mut Sets) -> Vec<u32> {
     above
 }
 
-/// Switches at the other ends of a device's cables.
-fn switches_of(topology: &Topology, device: u32) -> impl Iterator<Item = u32> + '_ {
+/// Switches at the other ends of each device's cables, then of its links to devices that the file does not describe.
+fn switches_of(topology: &Topology) -> Vec<Vec<u32>> {
     let list = &topology.list;
-    let ports = list.devices()[device as usize].ports.iter();
-    let peers = ports.filter_map(|&port| list.peer(port)).map(|peer| list.device_of(peer));
-    peers.filter(|&peer| {
-        let role = list.devices()[peer as usize].role;
-        topology.about[peer as usize].class == DeviceClass::Switch || role.is_some_and(|role| role.tier() > 0)
-    })
+    let is_switch = |device: u32| {
+        let role = list.devices()[device as usize].role;
+        let is_one = topology.about[device as usize].class == DeviceClass::Switch;
+        (is_one || role.is_some_and(|role| role.tier() > 0)) && !tiers::is_apart(topology, device)
+    };
+    let mut found: Vec<Vec<u32>> = Vec::with_capacity(list.devices().len());
+    for device in list.devices() {
+        let peers = device.ports.iter().filter_map(|&port| list.peer(port));
+        found.push(peers.map(|peer| list.device_of(peer)).filter(|&peer| is_switch(peer)).collect());
+    }
+    for &[a, b] in &topology.links_to_missing {
+        for (device, peer) in [(a, b), (b, a)] {
+            if is_switch(peer) {
+                found[device as usize].push(peer);
+            }
+        }
+    }
+    found
 }

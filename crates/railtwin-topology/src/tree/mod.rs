@@ -11,11 +11,13 @@ mod read;
 
 use railtwin_fabric::NONE;
 use railtwin_fabric::cable_list::natural;
+use railtwin_formats::FormatError;
 
 use crate::topology::Topology;
 
 pub use blocks::{Block, block_sizes, blocks};
 pub(crate) use blocks::{check_block_sizes, enter_block};
+use read::{LISTED_MAX, listed};
 pub(crate) use read::{TreeReader, Undefined};
 
 /// Name of the port by which a device is under another in a topology that is a tree.
@@ -26,7 +28,7 @@ pub const UNDER: &str = "under";
 pub struct TreeSwitch {
     /// Name: that of the first member.
     pub name: String,
-    /// Rows of the switches of the topology that it stands for, sorted by name.
+    /// Rows of the switches of the topology that it stands for, sorted by name; empty where a scheduler alone needs it.
     pub members: Vec<u32>,
     /// 1 where it has hosts alone; else one more than the highest under it.
     pub tier: u32,
@@ -65,6 +67,48 @@ impl Tree {
         assemble(topology, groups)
     }
 
+    /// The tree of a topology for a scheduler whose files place hosts under switches alone: a host under no switch is under
+    /// one of its own, `unconnected.1`, which is under no other. Slurm and Volcano both take forests, and never give a job hosts
+    /// of two trees where it asks for one network.
+    ///
+    /// # Errors
+    /// [`FormatError`] of `form` where no host is under a switch: each would be alone, and no job could have two.
+    pub(crate) fn of_scheduler(form: &'static str, topology: &Topology) -> Result<Self, FormatError> {
+        let mut tree = Self::of(topology);
+        if tree.switches.is_empty() {
+            let title = topology.list.title.as_deref().unwrap_or("topology");
+            let accepted = "the form places hosts under switches: give the links of hosts";
+            let problem = match tree.loose.len() {
+                0 => "has no hosts under switches".to_owned(),
+                count => format!("hangs none of its {count} hosts on a switch"),
+            };
+            let error = FormatError::new(form, title, problem, accepted);
+            let names = names_of(topology, &tree.loose);
+            return Err(if names.is_empty() { error } else { error.found(&names) });
+        }
+        let mut number = 0;
+        for host in std::mem::take(&mut tree.loose) {
+            let name = loop {
+                number += 1;
+                let name = format!("unconnected.{number}");
+                if topology.list.device_named(&name).is_none() {
+                    break name;
+                }
+            };
+            tree.roots.push(tree.switches.len() as u32);
+            let (members, switches) = (Vec::new(), Vec::new());
+            tree.switches.push(TreeSwitch {
+                name,
+                members,
+                tier: 1,
+                parent: None,
+                switches,
+                hosts: vec![host],
+            });
+        }
+        Ok(tree)
+    }
+
     /// Places of switches, those of a tier together, from the roots.
     pub fn breadth_first(&self) -> Vec<u32> {
         let mut order = self.roots.clone();
@@ -88,6 +132,13 @@ impl Tree {
     pub fn path(&self, place: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(place), |&below| self.switches[below as usize].parent)
     }
+}
+
+/// Names of the first hosts of a list, for messages and comments.
+pub(crate) fn names_of(topology: &Topology, hosts: &[u32]) -> String {
+    let names =
+        hosts.iter().take(LISTED_MAX).map(|&host| topology.list.devices()[host as usize].name.clone());
+    listed(&names.collect::<Vec<_>>(), hosts.len())
 }
 
 /// The tree that a topology states: the first parent of each device, by its port, else by its tier.

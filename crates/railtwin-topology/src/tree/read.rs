@@ -9,7 +9,7 @@ use crate::tiers;
 use crate::topology::Topology;
 
 /// Most names that a finding lists.
-const LISTED_MAX: usize = 8;
+pub(super) const LISTED_MAX: usize = 8;
 
 /// Whether a switch that only its parent names is one.
 #[derive(Clone, Copy, PartialEq, Eq)]

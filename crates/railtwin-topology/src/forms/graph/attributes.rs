@@ -6,6 +6,7 @@ use railtwin_fabric::cable_list::{CableNetwork, DeviceRole, role_of};
 use railtwin_units::{Rate, SimTime, decimal};
 
 use super::Marks;
+use crate::tiers;
 
 /// Attributes that say what a node is, the most telling first.
 const ROLES: [&str; 12] = [
@@ -141,6 +142,11 @@ pub(super) fn role(marks: &Marks) -> Option<NodeRole> {
         (None, Some(tier)) => Some(NodeRole::Switch(Some(tier))),
         (None, None) => None,
     }
+}
+
+/// Whether what the attributes of a node say that it is speaks of the network of management.
+pub(super) fn is_out_of_band(marks: &Marks) -> bool {
+    ROLES.iter().filter_map(|key| marks.get(*key)).any(|word| tiers::is_out_of_band(word))
 }
 
 /// The role that a word means: `spine`, `super_spine`, `oob-switch`, `linux`, `h1`.

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railtwin_fabric::NONE;
-use railtwin_fabric::cable_list::DeviceRole;
+use railtwin_fabric::cable_list::{CableNetwork, DeviceRole};
 
 use super::attributes::{self, NodeRole};
 use super::{Graph, GraphEdge, GraphNode};
@@ -174,6 +174,12 @@ fn roles(graph: &Graph, rows: &[u32], topology: &mut Topology) {
     for (node, &row) in graph.nodes.iter().zip(rows).filter(|(_, row)| **row != NONE) {
         let name = topology.list.devices()[row as usize].name.clone();
         let told = attributes::role(&node.marks).or_else(|| attributes::role_of_word(&name));
+        let is_host = matches!(told, Some(NodeRole::Role(role)) if role.is_host());
+        if !is_host && (tiers::is_out_of_band(&name) || attributes::is_out_of_band(&node.marks)) {
+            topology.switch(&name);
+            topology.list.device_mut(row).network = Some(CableNetwork::OutOfBand);
+            continue;
+        }
         match told {
             Some(NodeRole::Role(role)) => {
                 let name = name.as_str();

@@ -5,11 +5,8 @@ use railtwin_fabric::NONE;
 
 use super::dump::{Dump, Node};
 use super::lines::NodeKind;
-use super::names::{AdapterName, adapter_name, switch_names};
+use super::names::{AGGREGATION_ID, AdapterName, adapter_name, switch_names};
 use crate::topology::Topology;
-
-/// Device id of the aggregation engines of NVIDIA's switches, as dumps have it.
-const AGGREGATION_ID: u64 = 0xcf09;
 
 /// Place of a node: its device, [`NONE`] for an aggregation adapter, and the adapter of it, empty for a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,15 +57,36 @@ pub(super) fn enter(dump: &Dump, topology: &mut Topology) -> Vec<NodePlace> {
 fn adapters(dump: &Dump) -> Vec<AdapterName> {
     let switches = dump.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     let systems: BTreeSet<u64> = switches.filter_map(|node| node.system).collect();
-    let named = |node: &Node| {
+    let inner = at_inner_ports(dump);
+    let named = |(row, node): (u32, &Node)| {
         let within = node.system.is_some_and(|system| systems.contains(&system));
-        if node.kind == NodeKind::Adapter && (within || node.device_id == Some(AGGREGATION_ID)) {
+        let name = adapter_name(&node.description);
+        let names_host = matches!(name, AdapterName::Named { .. });
+        if node.kind == NodeKind::Adapter
+            && (within || node.device_id == Some(AGGREGATION_ID) || (inner.contains(&row) && !names_host))
+        {
             AdapterName::Aggregation
         } else {
-            adapter_name(&node.description)
+            name
         }
     };
-    dump.nodes.iter().map(named).collect()
+    (0..).zip(&dump.nodes).map(named).collect()
+}
+
+/// Adapters without a block at the port of a switch that leads inwards: the last of an odd count, as 41 of a QM8700 and 65 of
+/// a QM9700, with a GUID that differs from that of the switch in the last byte alone.
+fn at_inner_ports(dump: &Dump) -> BTreeSet<u32> {
+    let is_inner = |from: (u32, u32), to: (u32, u32)| {
+        let [switch, adapter] = [from.0, to.0].map(|row| &dump.nodes[row as usize]);
+        let is_last = switch.ports % 2 == 1 && from.1 == switch.ports;
+        is_last
+            && switch.kind == NodeKind::Switch
+            && adapter.kind == NodeKind::Adapter
+            && !adapter.has_block
+            && guid(&switch.id).zip(guid(&adapter.id)).is_some_and(|(a, b)| a >> 8 == b >> 8)
+    };
+    let inner = dump.claims.iter().filter(|claim| is_inner(claim.from, claim.to));
+    inner.map(|claim| claim.to.0).collect()
 }
 
 /// Names of hosts by row of nodes.
@@ -228,6 +246,12 @@ fn other_place(node: &Node, topology: &mut Topology) -> NodePlace {
 
 /// Whether an id is that of a GUID, `H-e09d730300858f00`: ids of hand-written nets are names.
 fn is_guid(id: &str) -> bool {
-    let digits = id.split_once('-').map_or("", |(_, digits)| digits);
-    digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    guid(id).is_some()
+}
+
+/// The GUID of an id.
+fn guid(id: &str) -> Option<u64> {
+    let (_, digits) = id.split_once('-')?;
+    let is_whole = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u64::from_str_radix(digits, 16).ok().filter(|_| is_whole)
 }

@@ -6,6 +6,7 @@ use railtwin_units::Rate;
 
 use super::NAME;
 use super::lines::{Header, Line, LinkLine, Listed, NodeKind, Report, ReportedEnd, line};
+use super::names::{AGGREGATION_ID, AdapterName, adapter_name};
 use crate::form::SourceFile;
 
 /// What is accepted.
@@ -24,6 +25,8 @@ pub(super) struct Node {
     pub description: String,
     /// Whether the dump has a block of it; other nodes are only named by links.
     pub has_block: bool,
+    /// Ports of the node, as the header of its block states.
+    pub ports: u32,
 }
 
 /// A link as the block of one end names it.
@@ -57,6 +60,8 @@ pub(super) struct Dump {
     pub foreign: Vec<StrangeLine>,
     /// Whether the files are lists of nodes, which name no links.
     pub is_list: bool,
+    /// Whether the files have blocks of switches and none of adapters: the links of switches alone tell of hosts.
+    pub is_of_switches: bool,
 }
 
 /// Where in a file reading is.
@@ -84,6 +89,14 @@ pub(super) fn dump(sources: &[SourceFile<'_>]) -> Result<Dump, FormatError> {
             FormatError::new(NAME, name, "has no block of a switch or an adapter", ACCEPTED).foreign()
         );
     }
+    let is_of_host = |node: &Node| {
+        node.kind == NodeKind::Adapter
+            && node.device_id != Some(AGGREGATION_ID)
+            && adapter_name(&node.description) != AdapterName::Aggregation
+    };
+    let mut blocks = found.nodes.iter().filter(|node| node.has_block);
+    let has_switches = blocks.clone().any(|node| node.kind == NodeKind::Switch);
+    found.is_of_switches = !found.is_list && has_switches && !blocks.any(is_of_host);
     Ok(found)
 }
 
@@ -139,6 +152,12 @@ fn shortened(text: &str) -> String {
 }
 
 impl Dump {
+    /// Whether the dump describes a node: by a block, or by the links of switches where no adapter has a block.
+    pub(super) fn describes(&self, row: u32) -> bool {
+        let node = &self.nodes[row as usize];
+        node.has_block || (self.is_of_switches && node.kind == NodeKind::Adapter)
+    }
+
     /// Row of a node; enters it where it is new.
     fn node(&mut self, id: &str, kind: NodeKind) -> u32 {
         if let Some(&row) = self.rows.get(id) {
@@ -148,7 +167,8 @@ impl Dump {
         self.rows.insert(id.to_owned(), row);
         let description = String::new();
         let id = id.to_owned();
-        self.nodes.push(Node { id, kind, system: None, device_id: None, description, has_block: false });
+        let (system, device_id) = (None, None);
+        self.nodes.push(Node { id, kind, system, device_id, description, has_block: false, ports: 0 });
         row
     }
 
@@ -158,6 +178,7 @@ impl Dump {
         let node = &mut self.nodes[row as usize];
         node.kind = header.kind;
         node.has_block = true;
+        node.ports = node.ports.max(header.ports);
         node.system = node.system.or(at.system);
         node.device_id = node.device_id.or(at.device_id);
         // That of a block overrides those of links, which may be remapped.
@@ -185,7 +206,7 @@ impl Dump {
     fn listed(&mut self, listed: &Listed<'_>) {
         self.is_list = true;
         let id = format!("{}-{:016x}", listed.kind.letter(), listed.guid);
-        let header = Header { kind: listed.kind, id: &id, description: listed.description };
+        let header = Header { kind: listed.kind, ports: 0, id: &id, description: listed.description };
         self.block(&header, &At { device_id: listed.device_id, ..At::default() });
     }
 }
@@ -209,7 +230,8 @@ fn enter_reports(dump: &mut Dump, reports: &[(Report<'_>, u64)]) {
             (NodeKind::Adapter | NodeKind::Router, Some((_, row))) => row,
             _ => {
                 let id = format!("{}-{:016x}", end.kind.letter(), end.guid);
-                dump.block(&Header { kind: end.kind, id: &id, description: end.description }, &At::default())
+                let header = Header { kind: end.kind, ports: 0, id: &id, description: end.description };
+                dump.block(&header, &At::default())
             }
         };
         row_of_port.insert(end.guid, row);

@@ -49,6 +49,7 @@ impl NodeKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Header<'a> {
     pub kind: NodeKind,
+    pub ports: u32,
     pub id: &'a str,
     pub description: &'a str,
 }
@@ -164,10 +165,10 @@ fn node(kind: NodeKind, rest: &str) -> Line<'_> {
 
 fn header(kind: NodeKind, rest: &str) -> Option<Header<'_>> {
     let mut cursor = Cursor(rest);
-    cursor.number()?;
+    let ports = cursor.number()?;
     let id = cursor.quoted()?;
     let (description, _) = cursor.comment();
-    Some(Header { kind, id, description })
+    Some(Header { kind, ports, id, description })
 }
 
 fn link(text: &str) -> Option<LinkLine<'_>> {

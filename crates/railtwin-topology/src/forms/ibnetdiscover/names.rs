@@ -1,5 +1,8 @@
 //! Hosts, adapters and switches of node descriptions.
 
+/// Device id of the aggregation engines of NVIDIA's switches, as dumps have it.
+pub(super) const AGGREGATION_ID: u64 = 0xcf09;
+
 /// Facts in the description of an adapter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum AdapterName {
@@ -62,7 +65,7 @@ pub(super) fn adapter_name(description: &str) -> AdapterName {
         let adapter = (!rest.is_empty()).then(|| rest.join(" "));
         return AdapterName::Unnamed { adapter };
     }
-    if is_vendors(&lower) || (rest.is_empty() && is_adapter(first)) {
+    if is_only_vendors(&lower, &words) || (rest.is_empty() && is_adapter(first)) {
         let adapter = words.iter().find(|word| is_adapter(word)).map(|&word| word.to_owned());
         return AdapterName::Unnamed { adapter };
     }
@@ -88,8 +91,19 @@ fn is_vendors(lower: &str) -> bool {
     is_part || VENDORS.iter().any(|words| lower.contains(words))
 }
 
+/// Whether the description of an adapter, in lower case and in words, is a vendor's and names no host: `node-1 connectx7-0`
+/// names one.
+fn is_only_vendors(lower: &str, words: &[&str]) -> bool {
+    let long = VENDORS.iter().filter(|words| words.contains(' '));
+    if long.into_iter().any(|vendor| lower.contains(vendor)) {
+        return true;
+    }
+    let first = words.first().map_or("", |first| first);
+    is_vendors(&first.to_ascii_lowercase()) && !words.get(1).is_some_and(|word| is_adapter(word))
+}
+
 /// Whether a word names an RDMA device: `mlx5_0`, `HCA-1`, `ibp24s0`.
-fn is_adapter(word: &str) -> bool {
+pub(super) fn is_adapter(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     ADAPTERS.iter().any(|stem| {
         let rest = lower.strip_prefix(stem);
@@ -132,12 +146,20 @@ mod tests {
             ("node7", named("node7", "")),
             ("node 7 mlx5_0 port 1", named("node 7", "mlx5_0 port 1")),
             ("store-1 oss", named("store-1", "oss")),
+            ("node-1 connectx7-0", named("node-1", "connectx7-0")),
+            ("connectx-lab1 mlx5_0", named("connectx-lab1", "mlx5_0")),
         ] {
             assert_eq!(adapter_name(description), expected, "{description}");
         }
-        for description in
-            ["", "localhost HCA-1", "MT4129 ConnectX7 Mellanox Technologies", "HCA-1", "mlx5_0", "MT25408"]
-        {
+        for description in [
+            "",
+            "localhost HCA-1",
+            "MT4129 ConnectX7 Mellanox Technologies",
+            "ConnectX-6 Dx",
+            "HCA-1",
+            "mlx5_0",
+            "MT25408",
+        ] {
             assert!(matches!(adapter_name(description), AdapterName::Unnamed { .. }), "{description}");
         }
         assert_eq!(adapter_name("Mellanox Technologies Aggregation Node"), AdapterName::Aggregation);

@@ -18,7 +18,8 @@ use crate::topology::Topology;
 /// # Counts
 /// * `hosts`: by the host's name in descriptions of adapters (`dgx-01` of `dgx-01 mlx5_0`). An adapter that names no host
 ///   is of the host of its system (`sysimgguid`), or else a host of its own with finding `unnamed-host`. Hosts that only
-///   links name count, with finding `missing-host`.
+///   links name count, with finding `missing-host`. Where no adapter has a block, the links of switches describe hosts, and
+///   are cables.
 /// * `switches`: blocks, and those that only links name, with finding `missing-switch`. Their tier is 1 + the distance from
 ///   hosts, along all links that are named. Chips of one box count each.
 /// * `adapters`: one for each GUID of a host. Aggregation adapters, which are within switches, are neither adapters nor
@@ -43,6 +44,10 @@ pub(super) fn read(sources: &[SourceFile<'_>]) -> Result<Topology, FormatError> 
     aggregation(&dump, &places, &mut topology);
     links.join(&dump, &places, &mut topology);
     missing(&dump, &places, &links, &mut topology);
+    if dump.is_of_switches {
+        let note = "the dump has no blocks of adapters: hosts are those that links of switches name";
+        topology.notes.push(note.to_owned());
+    }
     if dump.is_list {
         topology.notes.push("a list of nodes names no links".to_owned());
     } else {
@@ -108,7 +113,7 @@ impl Links {
                 continue;
             }
             match first.get(&claim.to) {
-                _ if !dump.nodes[claim.to.0 as usize].has_block => {
+                _ if !dump.describes(claim.to.0) => {
                     found.missing.entry(claim.to.0).or_default().push(*claim);
                 }
                 None => one_sided.push((*claim, false)),
@@ -135,7 +140,7 @@ impl Links {
                     continue;
                 }
             }
-            if !is_confirmed {
+            if !is_confirmed && dump.nodes[claim.to.0 as usize].has_block {
                 let seen =
                     format!("port {} leads to {}, which does not name the link", from.1, shown(claim.to));
                 topology.find("one-sided-link", name.as_str(), seen);
@@ -198,6 +203,8 @@ fn aggregation(dump: &Dump, places: &[NodePlace], topology: &mut Topology) {
 fn missing(dump: &Dump, places: &[NodePlace], links: &Links, topology: &mut Topology) {
     for (&row, claims) in &links.missing {
         topology.links_missing += claims.len() as u32;
+        let ends = claims.iter().map(|claim| [claim.from.0, row].map(|node| places[node as usize].device));
+        topology.links_to_missing.extend(ends);
         let node = &dump.nodes[row as usize];
         let name = topology.list.devices()[places[row as usize].device as usize].name.clone();
         let first = &claims[0];

@@ -3,8 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use railtwin_fabric::NONE;
+use railtwin_fabric::cable_list::nic_and_port;
 use railtwin_formats::FormatError;
 
+use super::names::{AdapterName, adapter_name, is_adapter};
 use super::{NAME, speed};
 use crate::about::DeviceClass;
 use crate::form::{WriteOptions, Written};
@@ -14,6 +16,9 @@ use crate::topology::Topology;
 const LIDS: u32 = 0xbfff;
 /// Top byte of GUIDs that are given: a locally administered address.
 const LOCAL: u64 = 0x02 << 56;
+
+/// Name of adapters that have none, before their number.
+const FIRST_ADAPTER: &str = "HCA-";
 
 /// A node that is written.
 struct Block {
@@ -29,9 +34,10 @@ struct Block {
 /// Writes the blocks of all switches, then of all adapters, with both ends of every link.
 ///
 /// GUIDs follow from names, so that equal topologies have equal GUIDs. A switch is described by its name, an adapter as
-/// `HOST ADAPTER`, blanks in a name replaced by `_`. Ports are numbers: those of the topology where all ports of a switch are
-/// numbers, else in the order of its ports. A rate that no width and speed give is left open; delays, roles, places and what
-/// stands in hosts are left out. LIDs are numbers in the order of blocks, 0 beyond the 49,151 of a subnet.
+/// `HOST ADAPTER`. A host has as many blocks as the topology counts adapters of it, and one where it has none. Ports are
+/// numbers: those of the topology where all ports of a switch are numbers, else in the order of its ports. A rate that no
+/// width and speed give is left open; delays, roles, places and what stands in hosts are left out. LIDs are numbers in the
+/// order of blocks, 0 beyond the 49,151 of a subnet.
 ///
 /// # Errors
 /// [`FormatError`] for the tree of a scheduler, which has no ports.
@@ -83,12 +89,12 @@ fn blocks(topology: &Topology) -> (Vec<Block>, Vec<(u32, u32)>) {
     }
     for &row in rows.iter().filter(|&&row| hosts[row as usize]) {
         let device = &topology.list.devices()[row as usize];
-        let host = word(&device.name);
-        for (adapter, ports) in adapters(topology, row) {
+        for (number, (adapter, ports)) in (1..).zip(adapters(topology, row)) {
             ports.iter().for_each(|(&number, &port)| place[port as usize] = (blocks.len() as u32, number));
             let guid = guid_of(&format!("{}\n{adapter}", device.name), &mut guids);
             let lid = next_lid(1);
-            blocks.push(Block { letter: 'H', guid, name: format!("{host} {}", word(&adapter)), lid, ports });
+            let name = description(&device.name, &adapter, number);
+            blocks.push(Block { letter: 'H', guid, name, lid, ports });
         }
     }
     (blocks, place)
@@ -110,36 +116,72 @@ fn numbers(topology: &Topology, ports: &[u32]) -> BTreeMap<u32, u32> {
     }
 }
 
-/// Adapters of a host with their ports by number. Where the topology names adapters, ports are grouped by them; where it
-/// does not, each port is one.
-fn adapters(topology: &Topology, host: u32) -> BTreeMap<String, BTreeMap<u32, u32>> {
+/// Ports of an adapter by number.
+type PortsByNumber = BTreeMap<u32, u32>;
+
+/// Adapters of a host with their ports by number. Where the topology names adapters, ports are of them: by name, else in
+/// order, first of adapters without a port. Where it does not, each port with a cable is one; a host without any has one
+/// adapter, for a dump has no other place for a host.
+fn adapters(topology: &Topology, host: u32) -> BTreeMap<String, PortsByNumber> {
     let known = &topology.about[host as usize].adapters;
-    let mut found: BTreeMap<String, BTreeMap<u32, u32>> =
+    let mut found: BTreeMap<String, PortsByNumber> =
         known.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
+    let mut others = Vec::new();
     for &port in &topology.list.devices()[host as usize].ports {
         let listed = &topology.list.ports()[port as usize];
         let name = listed.name.as_str();
-        let cut = name
-            .rsplit_once(['/', ':'])
-            .map(|(adapter, _)| adapter)
-            .filter(|adapter| known.contains(*adapter));
-        let adapter = match cut {
-            Some(adapter) => adapter,
-            None if known.is_empty() && listed.cable == NONE => continue,
-            None => name,
-        };
-        let ports = found.entry(adapter.to_owned()).or_default();
-        let digits = name.len() - name.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
-        // `nic-0:port-0` is the first port, `mlx5_0/1` too.
-        let from_one = u32::from(name.contains(":port-"));
-        let told = name[name.len() - digits..].parse::<u32>().ok().filter(|_| cut.is_some());
-        let told =
-            told.map(|number| number.saturating_add(from_one)).filter(|number| (1..255).contains(number));
-        let free = told.filter(|number| !ports.contains_key(number));
-        let number = free.unwrap_or_else(|| ports.last_key_value().map_or(1, |(last, _)| last + 1));
-        ports.insert(number, port);
+        match adapter_of(name, known) {
+            Some(adapter) => enter_port(found.entry(adapter.to_owned()).or_default(), name, port),
+            None if listed.cable == NONE => {}
+            None if known.is_empty() => enter_port(found.entry(name.to_owned()).or_default(), name, port),
+            None => others.push((name, port)),
+        }
+    }
+    for (name, port) in others {
+        let free = found.values().position(BTreeMap::is_empty).unwrap_or(found.len() - 1);
+        found.values_mut().skip(free).take(1).for_each(|ports| enter_port(ports, name, port));
+    }
+    if found.is_empty() {
+        found.insert(format!("{FIRST_ADAPTER}1"), BTreeMap::new());
     }
     found
+}
+
+/// The adapter of those known that a port is of by its name: `be0` of `be0-port0`, `mlx5_0` of `mlx5_0/1`.
+fn adapter_of<'a>(port: &'a str, known: &BTreeSet<String>) -> Option<&'a str> {
+    let behind = |cut: usize| !port[cut..].starts_with(char::is_alphanumeric);
+    let cuts = port.char_indices().map(|(cut, _)| cut).filter(|&cut| cut > 0 && behind(cut));
+    let stems = cuts.map(|cut| &port[..cut]).rev();
+    [port, nic_and_port(port).0].into_iter().chain(stems).find(|name| known.contains(*name))
+}
+
+/// Enters a port of an adapter by the number in its name, where it has one that is free: `nic-0:port-0` is the first port,
+/// `mlx5_0/1` too.
+fn enter_port(ports: &mut PortsByNumber, name: &str, port: u32) {
+    let digits = name.len() - name.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+    let from_one = u32::from(name.contains(":port-"));
+    let is_behind = name[..name.len() - digits].ends_with(['/', ':', '-', '.']);
+    let told = name[name.len() - digits..].parse::<u32>().ok().filter(|_| is_behind);
+    let told = told.map(|number| number.saturating_add(from_one)).filter(|number| (1..255).contains(number));
+    let free = told.filter(|number| !ports.contains_key(number));
+    let number = free.unwrap_or_else(|| ports.last_key_value().map_or(1, |(last, _)| last + 1));
+    ports.insert(number, port);
+}
+
+/// Description of an adapter, which names its host: `HOST ADAPTER`. A name of a host with blanks is told apart from the
+/// adapter behind it by the adapter's, which then is `HCA-N`, unless it is named as an RDMA device is.
+fn description(host: &str, adapter: &str, number: usize) -> String {
+    let plain = host.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "'");
+    let adapter = word(adapter);
+    if !plain.contains(' ') {
+        return format!("{plain} {adapter}");
+    }
+    let adapter = if is_adapter(&adapter) { adapter } else { format!("{FIRST_ADAPTER}{number}") };
+    let described = format!("{plain} {adapter}");
+    match adapter_name(&described) {
+        AdapterName::Named { host, .. } if host == plain => described,
+        _ => format!("{} {adapter}", word(&plain)),
+    }
 }
 
 /// A name without blanks and quotation marks.

@@ -7,7 +7,7 @@ use railtwin_formats::FormatError;
 use crate::form::{WriteOptions, Written};
 use crate::labels::{ACCELERATOR, of_host, tier_key, value};
 use crate::topology::Topology;
-use crate::tree::Tree;
+use crate::tree::{Tree, names_of};
 use crate::yaml::scalar;
 
 /// Name of the objects.
@@ -16,15 +16,17 @@ const OBJECT: &str = "railtwin";
 /// Labels of a host by key.
 type Labels = BTreeMap<String, String>;
 
-/// Writes the levels that all hosts have: switches from the highest tier down, and scale-up domains where they nest. The
-/// flavor selects nodes by the type of GPU of the options, else by the label that NVIDIA's operator gives nodes with GPUs.
+/// Writes the levels that all hosts under switches have: switches from the highest tier down, and scale-up domains where they
+/// nest. The flavor selects nodes by the type of GPU of the options, else by the label that NVIDIA's operator gives nodes with
+/// GPUs. Hosts under no switch stand in a comment.
 ///
 /// # Errors
 /// [`FormatError`] for a topology without hosts.
 pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
     let tree = Tree::of(topology);
-    let hosts: Vec<Labels> =
-        tree.hosts().map(|(host, place)| of_host(topology, &tree, host, place)).collect();
+    // Kueue passes over nodes that lack a label of a level: such hosts take no level from the others.
+    let placed = tree.hosts().filter(|(_, place)| place.is_some() || tree.switches.is_empty());
+    let hosts: Vec<Labels> = placed.map(|(host, place)| of_host(topology, &tree, host, place)).collect();
     if hosts.is_empty() {
         let problem = "the topology has no hosts, and Kueue's levels are labels of hosts";
         return Err(FormatError::new("kueue", "", problem, "a topology with hosts"));
@@ -35,6 +37,10 @@ pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<W
         levels.insert(0, tier_key(tier));
     }
     let mut text = String::from("# Levels are labels of nodes: the form node-labels writes them.\n");
+    if !tree.loose.is_empty() {
+        let names = names_of(topology, &tree.loose).escape_debug().to_string();
+        let _ = writeln!(text, "# Under no switch, so without labels of switches: {names}.");
+    }
     if everywhere(ACCELERATOR) {
         match place_of_domains(&hosts, &levels) {
             Some(at) => levels.insert(at, ACCELERATOR.to_owned()),

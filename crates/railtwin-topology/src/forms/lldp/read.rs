@@ -115,6 +115,10 @@ impl Fabric {
             });
             neighbors.collect()
         };
+        if heard.is_empty() && all.by_name.is_empty() && !super::is_one(source) {
+            let accepted = "neighbors as lldpcli prints them, or a table of show lldp";
+            return Err(FormatError::new("lldp", source.name, "tells of no neighbor", accepted).foreign());
+        }
         for (name, chassis) in all.by_name {
             if let Some(id) = chassis.id.clone().filter(|_| !is_mac(&name)) {
                 self.names.entry(id.to_ascii_lowercase()).or_insert_with(|| name.clone());

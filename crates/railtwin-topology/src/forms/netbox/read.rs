@@ -106,12 +106,12 @@ impl Reading {
 
     fn device(&mut self, record: &Value, number: u32) {
         let id = id_of(record, "id");
-        let role = text_of(record, "role").or_else(|| text_of(record, "device_role"));
+        let stated = text_of(record, "role").or_else(|| text_of(record, "device_role"));
         let fields = record.get("custom_field_data").or_else(|| record.get("custom_fields"));
         let field = |key: &str| fields.and_then(|fields| text_of(fields, key));
         let named = text_of(record, "name");
         let class_name = field("hedgehog_class");
-        let (class, role) = class_of(role, named.unwrap_or(""), class_name);
+        let (class, role) = class_of(stated, named.unwrap_or(""), class_name);
         let name = match (named, id) {
             (Some(name), _) => name.to_owned(),
             (None, id) => {
@@ -137,6 +137,8 @@ impl Reading {
             _ => self.topology.device(&name),
         };
         let network = [field("hedgehog_fabric"), class_name].into_iter().flatten().find_map(network);
+        let says = class == DeviceClass::Switch && stated.is_some_and(tiers::is_out_of_band);
+        let network = network.or(says.then_some(CableNetwork::OutOfBand));
         let device = self.topology.list.device_mut(row);
         (device.role, device.network) = (role, network);
         device.rack = name_of(record, "rack").map(str::to_owned);

@@ -16,17 +16,20 @@ const NAME_MAX: usize = 64;
 /// writes blocks instead, as Slurm reads one of both.
 ///
 /// A network becomes a tree as [`Tree`] says; a comment says which switches one stands for. Switches of topograph's models,
-/// and of files whose names Slurm does not take, get the short names of topograph, with their own in a comment. Hosts
-/// without a switch stand in a comment at the end.
+/// and of files whose names Slurm does not take, get the short names of topograph, with their own in a comment. A host
+/// without a switch gets one of its own that is joined to no other, for Slurm wants every node under a switch and gives jobs
+/// nodes of one fabric alone (`topology.conf(5)`).
 ///
 /// # Errors
-/// [`FormatError`] for names of hosts that a host list cannot hold.
+/// [`FormatError`] for names of hosts that a host list cannot hold, and where no host is under a switch or in a block.
 pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
     let tree = Tree::of(topology);
     let blocks = blocks(topology, &tree);
     let in_blocks = !blocks.is_empty() && (!options.block_sizes.is_empty() || tree.switches.is_empty());
-    let text =
-        if in_blocks { block_lines(topology, &blocks, options)? } else { tree_lines(topology, &tree)? };
+    let text = match in_blocks {
+        true => block_lines(topology, &blocks, options)?,
+        false => tree_lines(topology, &Tree::of_scheduler("slurm", topology)?)?,
+    };
     Ok(vec![Written { path: "topology.conf".to_owned(), text }])
 }
 
@@ -59,9 +62,6 @@ fn tree_lines(topology: &Topology, tree: &Tree) -> Result<String, FormatError> {
             None => {}
         }
     }
-    if !tree.loose.is_empty() {
-        let _ = writeln!(text, "# under no switch: {}", compress(host_names(topology, &tree.loose)?));
-    }
     Ok(text)
 }
 
@@ -76,6 +76,11 @@ fn block_lines(topology: &Topology, blocks: &[Block], options: &WriteOptions) ->
             format!("block{number}")
         };
         let _ = writeln!(text, "BlockName={name} Nodes={hosts}");
+    }
+    let without: Vec<u32> =
+        topology.hosts().filter(|&host| topology.about[host as usize].domain.is_none()).collect();
+    if !without.is_empty() {
+        let _ = writeln!(text, "# in no block: {}", compress(host_names(topology, &without)?));
     }
     let sizes: Vec<String> = block_sizes(blocks, &options.block_sizes).iter().map(u32::to_string).collect();
     let _ = writeln!(text, "BlockSizes={}", sizes.join(","));
@@ -116,6 +121,9 @@ pub(crate) fn names(topology: &Topology, tree: &Tree) -> Naming {
 
 /// What a switch is by its own name, or which switches it stands for.
 fn comment(topology: &Topology, members: &[u32], name: &str, short: bool) -> Option<String> {
+    if members.is_empty() {
+        return Some(format!("{name} stands for no switch: no link of its host leads to one"));
+    }
     let device = |row: u32| topology.list.devices()[row as usize].name.as_str();
     let all = one_line(&compress(members.iter().map(|&row| device(row))));
     let id = topology.about[members[0] as usize].id.as_deref().filter(|_| topology.form == "slurm");

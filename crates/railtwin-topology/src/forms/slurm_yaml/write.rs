@@ -11,12 +11,15 @@ use crate::tree::{Block, Tree, block_sizes, blocks};
 use crate::yaml::scalar;
 
 /// Writes a topology `tree`, the default, and one `block` where hosts have domains; `flat` where there is neither. Switches
-/// are named as in [`topology.conf`](super::super::slurm).
+/// are named as in [`topology.conf`](super::super::slurm), and hosts without a switch are under one of their own as there.
 ///
 /// # Errors
-/// [`FormatError`] for names of hosts that a host list cannot hold.
+/// [`FormatError`] for names of hosts that a host list cannot hold, and for a topology without hosts.
 pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
-    let tree = Tree::of(topology);
+    let mut tree = Tree::of(topology);
+    if !tree.switches.is_empty() || tree.loose.is_empty() {
+        tree = Tree::of_scheduler("slurm-yaml", topology)?;
+    }
     let blocks = blocks(topology, &tree);
     let mut text = String::from("---\n");
     if !tree.switches.is_empty() {
@@ -29,6 +32,7 @@ pub(super) fn write(topology: &Topology, options: &WriteOptions) -> Result<Vec<W
         block_unit(&mut text, topology, &blocks, options)?;
     }
     if tree.switches.is_empty() && blocks.is_empty() {
+        let _ = writeln!(text, "# under no switch: {}", compress(host_names(topology, &tree.loose)?));
         text.push_str("- topology: flat\n  cluster_default: true\n  flat: true\n");
     }
     Ok(vec![Written { path: "topology.yaml".to_owned(), text }])

@@ -13,12 +13,17 @@ use crate::tree::{Tree, TreeSwitch};
 use crate::yaml::{quoted, scalar};
 
 /// Writes the tree of a topology: a network becomes one as [`Tree`] says. A block holds the hosts of a switch that have the
-/// same domain and labels.
+/// same domain and labels; one of hosts without a switch names none.
 ///
 /// # Errors
-/// [`FormatError`] for names of hosts that a host list cannot hold.
+/// [`FormatError`] for names of hosts that a host list cannot hold, and for a topology without hosts.
 pub(super) fn write(topology: &Topology, _options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
     let tree = Tree::of(topology);
+    if tree.switches.is_empty() && tree.loose.is_empty() {
+        let title = topology.list.title.as_deref().unwrap_or("topology");
+        let accepted = "the form holds hosts: give a topology with some";
+        return Err(FormatError::new("topograph", title, "has no hosts", accepted));
+    }
     let mut text = String::from("switches:\n");
     for place in tree.breadth_first() {
         write_switch(&mut text, topology, &tree, &tree.switches[place as usize]);

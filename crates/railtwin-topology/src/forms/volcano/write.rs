@@ -10,12 +10,13 @@ use crate::topology::Topology;
 use crate::tree::Tree;
 use crate::yaml::scalar;
 
-/// Writes a HyperNode for each switch of the tree, with its members by name. Scale-up domains have no place in it.
+/// Writes a HyperNode for each switch of the tree, with its members by name. Scale-up domains have no place in it. A host
+/// without a switch is the one member of a HyperNode of its own: a node in none is beyond jobs that ask for a topology.
 ///
 /// # Errors
-/// [`FormatError`] for a host whose name is none of a node of Kubernetes.
+/// [`FormatError`] for a host whose name is none of a node of Kubernetes, and where no host is under a switch.
 pub(super) fn write(topology: &Topology, _options: &WriteOptions) -> Result<Vec<Written>, FormatError> {
-    let tree = Tree::of(topology);
+    let tree = Tree::of_scheduler("volcano", topology)?;
     let mut text = String::new();
     for place in tree.breadth_first() {
         let switch = &tree.switches[place as usize];
