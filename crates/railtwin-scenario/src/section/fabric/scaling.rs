@@ -243,5 +243,5 @@ pub(crate) fn troubles_of_scaling(models: &[ScalingSpec]) -> Vec<(String, (Strin
 
 /// As many digits as measurements bear, and at least one.
 fn rate(bytes_per_s: f64) -> Rate {
-    Rate::from_bits_per_s((bytes_per_s * 8e-6).round().clamp(1.0, 1e12) as u64 * 1_000_000)
+    Rate::from_bits_per_s((bytes_per_s * 8e-6).round().clamp(1.0, 1e9) as u64 * 1_000_000)
 }
