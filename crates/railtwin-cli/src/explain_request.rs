@@ -112,7 +112,8 @@ impl ExplainRequest {
         // Dispatch and combine have tokens instead of bytes: a scenario says them.
         let is_told = |kind: &Collective| !kind.is_of_experts();
         if Collective::named(collective).filter(is_told).is_none() {
-            let names: Vec<&str> = Collective::ALL.into_iter().filter(is_told).map(Collective::name).collect();
+            let names: Vec<&str> =
+                Collective::ALL.into_iter().filter(is_told).map(Collective::name).collect();
             let names = names.join(", ");
             let message = format!("--collective cannot be {collective:?}");
             return Err(CliError::input(message, format!("write one of {names}")));

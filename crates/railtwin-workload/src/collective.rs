@@ -74,7 +74,8 @@ impl Algorithm {
     pub fn check(self, collective: Collective) -> Result<(), WorkloadError> {
         let able = match self {
             Self::Ring => {
-                !matches!(collective, Collective::AllToAll | Collective::SendReceive) && !collective.is_of_experts()
+                !matches!(collective, Collective::AllToAll | Collective::SendReceive)
+                    && !collective.is_of_experts()
             }
             Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => collective == Collective::AllReduce,
             Self::Pat => matches!(collective, Collective::AllGather | Collective::ReduceScatter),

@@ -134,8 +134,7 @@ pub fn forward(collective: Collective, members: &[Member], layout: &HostLayout, 
 fn forwarded(collective: Collective, (rank, at): (Member, Member), host: &[Member], each: f64) -> Vec<Edge> {
     let is_dispatch = collective == Collective::ExpertDispatch;
     let hop = |member: &Member| {
-        let (source_gpu, target_gpu) =
-            if is_dispatch { (at.gpu, member.gpu) } else { (member.gpu, at.gpu) };
+        let (source_gpu, target_gpu) = if is_dispatch { (at.gpu, member.gpu) } else { (member.gpu, at.gpu) };
         Edge::Inside { host: at.host, source_gpu, target_gpu, amount: each }
     };
     let hops = host.iter().filter(|member| member.gpu != at.gpu).map(hop);

@@ -171,8 +171,7 @@ fn of_forward(hosts: &[Vec<Member>]) -> Extent {
     for size in sizes(hosts) {
         // Every rank of another host reaches this one by one edge, and its other ranks from there.
         let from = total - size;
-        all +=
-            Extent { bundles: from, edges: from * size, crossings: from, connections: from, in_switch: 0 };
+        all += Extent { bundles: from, edges: from * size, crossings: from, connections: from, in_switch: 0 };
     }
     all
 }

@@ -106,7 +106,16 @@ impl Pattern {
     ) -> Self {
         let open = algorithm.is_none();
         let algorithm = algorithm.unwrap_or(Algorithm::default_for(collective));
-        Self { axis, collective, algorithm, open, cost: Cost::default(), communicators, storage: None, experts: None }
+        Self {
+            axis,
+            collective,
+            algorithm,
+            open,
+            cost: Cost::default(),
+            communicators,
+            storage: None,
+            experts: None,
+        }
     }
 
     /// What ranks write to storage hosts, or read from them.

@@ -71,7 +71,8 @@ fn a_cap_adds_a_start_and_a_message_for_each_expert_elsewhere() {
     let cap = "caps = \"none\"\n[[cap]]\ncollective = \"expert-dispatch\"\nalgorithm = \"direct\"\nstep = \"10 us\"\n\
                message = \"100 ns\"";
     for engine in EngineName::ALL {
-        let capped = seconds(&question(2, cap, &text), engine) - seconds(&question(2, "caps = \"none\"", &text), engine);
+        let capped = seconds(&question(2, cap, &text), engine)
+            - seconds(&question(2, "caps = \"none\"", &text), engine);
         assert!((capped - 13.2e-6).abs() < 0.2e-6, "{engine:?}: {capped} s more than {bare}");
     }
 }

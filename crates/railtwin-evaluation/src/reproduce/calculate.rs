@@ -10,7 +10,8 @@ use super::design::rounded;
 use super::pick::{Label, Point};
 use super::sweep::Set;
 use super::{
-    bursts, co_tuning, cross_segment, design, detect, experts, job_sizes, relay, sauron, tenants, testbed, weeks,
+    bursts, co_tuning, cross_segment, design, detect, experts, job_sizes, relay, sauron, tenants, testbed,
+    weeks,
 };
 
 /// Parameters that calculations take, beside keys of the scenarios that they run.

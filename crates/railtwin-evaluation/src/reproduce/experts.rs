@@ -14,10 +14,8 @@ const H100: &str = include_str!("../../../../data/moe_all_to_all/h100_low_latenc
 /// Times on H800, and bandwidth of normal kernels.
 const H800: &str = include_str!("../../../../data/moe_all_to_all/h800_deepep.csv");
 /// Kernels and their columns of microseconds: in the file of H100, and in that of H800.
-const KERNELS: [(Collective, &str, [usize; 2]); 2] = [
-    (Collective::ExpertDispatch, "dispatch", [5, 2]),
-    (Collective::ExpertCombine, "combine", [7, 4]),
-];
+const KERNELS: [(Collective, &str, [usize; 2]); 2] =
+    [(Collective::ExpertDispatch, "dispatch", [5, 2]), (Collective::ExpertCombine, "combine", [7, 4])];
 /// Largest relative error of a row that counts as met.
 const MET: f64 = 0.1;
 /// GPUs of a host.
@@ -26,7 +24,6 @@ const LOCAL: u32 = 8;
 /// One measured time and ours.
 struct Timed {
     hosts: u32,
-    tokens: u32,
     total: u32,
     measured: f64,
     /// Seconds that the run takes, and those of them that hosts add to the network's.
@@ -65,8 +62,7 @@ fn seconds(question: &Question, scenario: &Scenario) -> (f64, f64) {
     let resolved = question.resolve(scenario).expect("a test resolves it");
     let of_hosts = resolved.case.work.jobs[0].plan.patterns[0].cost.latency.seconds();
     let run = Run::of(resolved, &|| ());
-    let step = run.info.figures.iter().find(|figure| figure.name == "step_time");
-    (step.expect("a run has it").value, of_hosts)
+    (run.figure("step_time").expect("a run has it"), of_hosts)
 }
 
 /// Sets hosts, kernel, tokens and experts of the only job.
@@ -90,7 +86,7 @@ fn on_h100(kind: Collective, column: usize, values: &Set) -> Vec<Timed> {
         set(&mut scenario, hosts, kind, (tokens, total));
         let (ours, of_hosts) = seconds(&question, &scenario);
         let measured = number::<f64>(cells[column]) * 1e-6;
-        Timed { hosts, tokens, total, measured, ours, of_hosts }
+        Timed { hosts, total, measured, ours, of_hosts }
     };
     cells(H100).map(row).collect()
 }
@@ -124,7 +120,8 @@ pub(super) fn low_latency(values: &Set) -> Vec<Figure> {
     for (kind, name, [column, _]) in KERNELS {
         let rows = on_h100(kind, column, values);
         let (start, message) = fitted(&rows, true);
-        let mut push = |figure: &str, value| figures.push(Figure::new(&format!("{name}_{figure}"), value, ""));
+        let mut push =
+            |figure: &str, value| figures.push(Figure::new(&format!("{name}_{figure}"), value, ""));
         push("start_us", start * 1e6);
         push("message_ns", message * 1e9);
         for hosts in [1, 2, 4] {
@@ -152,8 +149,7 @@ pub(super) fn normal(values: &Set) -> Vec<Figure> {
         let copies = if hosts > 1 { reached } else { ranks };
         // DeepEP counts values and scales alone.
         let token = f64::from(spec.hidden) * (1.0 + 4.0 / 128.0);
-        let bandwidth =
-            f64::from(spec.tokens) * copies * token / seconds(&question, &point.scenario).0 / 1e9;
+        let bandwidth = f64::from(spec.tokens) * copies * token / seconds(&question, &point.scenario).0 / 1e9;
         let ep = hosts * LOCAL;
         figures.push(Figure::new(&format!("bandwidth_ep{ep}"), bandwidth, "GB/s"));
         if hosts > 1 {
@@ -189,9 +185,8 @@ mod tests {
             let ((start, message), known) = (fitted(&rows, true), cap("hgx-h100", kind));
             assert!((start - known.0).abs() < 0.05e-6, "{name}: {start} s, the file has {known:?}");
             assert!((message - known.1).abs() < 0.05e-9, "{name}: {message} s, the file has {known:?}");
-            for row in rows.iter().filter(|row| row.error().abs() > MET) {
-                panic!("{name} {} hosts, {} tokens, {} experts: {}", row.hosts, row.tokens, row.total, row.error());
-            }
+            let met = rows.iter().filter(|row| row.error().abs() <= MET).count();
+            assert_eq!(met, rows.len(), "{name}: within 10 %");
         }
     }
 

@@ -237,7 +237,8 @@ impl Tuner<'_> {
         }
         if let (Algorithm::Forward, Some(experts)) = (runs, &asked.experts) {
             let of = |group| {
-                let rated = |rows| self.row(rows, collective, wanted, group, bytes, |row| row.busbw.is_some());
+                let rated =
+                    |rows| self.row(rows, collective, wanted, group, bytes, |row| row.busbw.is_some());
                 [own, known].into_iter().find_map(|rows| rated(rows)).and_then(|row| row.busbw)
             };
             cost.busbw = of_forward(collective, experts, group, of);

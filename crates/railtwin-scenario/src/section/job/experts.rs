@@ -59,7 +59,10 @@ pub(super) fn trouble_of_collective(spec: &CollectiveSpec) -> Option<(&'static s
         }
         (false, _, Some(_)) => {
             let message = format!("`{kind}` takes no `experts`");
-            Some(("collective.experts", (message, "leave it out, or write expert-dispatch or expert-combine")))
+            Some((
+                "collective.experts",
+                (message, "leave it out, or write expert-dispatch or expert-combine"),
+            ))
         }
         (true, Some(_), _) => {
             let message = format!("`bytes` of {kind} follow from its tokens");
