@@ -109,8 +109,12 @@ impl ExplainRequest {
             CliError::input(message, "give --scenario, --hosts, logs of nccl-tests, or a run folder")
         })?;
         let collective = self.collective.as_deref().unwrap_or("all-reduce");
-        if Collective::named(collective).is_none() {
-            let names = Collective::NAMES.join(", ");
+        // Dispatch and combine have tokens instead of bytes: a scenario says them.
+        let is_told = |kind: &Collective| !kind.is_of_experts();
+        if Collective::named(collective).filter(is_told).is_none() {
+            let names: Vec<&str> =
+                Collective::ALL.into_iter().filter(is_told).map(Collective::name).collect();
+            let names = names.join(", ");
             let message = format!("--collective cannot be {collective:?}");
             return Err(CliError::input(message, format!("write one of {names}")));
         }

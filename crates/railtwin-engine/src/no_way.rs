@@ -48,6 +48,9 @@ impl NoWay {
         for (job, graph) in case.work.jobs.iter().enumerate() {
             let layout = layout_of(case, job);
             for pattern in &graph.plan.patterns {
+                // Kernels of experts never relay, so nothing helps there.
+                let pxn = layout.pxn || pattern.collective.is_of_experts();
+                let layout = HostLayout { pxn, ..layout.clone() };
                 for communicator in &pattern.communicators {
                     let members = members_of(case, job, communicator);
                     let shape = shape_of_pattern(case, job, pattern, communicator, &layout);

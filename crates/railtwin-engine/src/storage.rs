@@ -1,6 +1,6 @@
 //! What ranks exchange with storage hosts and gateways, as edges between their NICs.
 use railtwin_fabric::{Fabric, HostId};
-use railtwin_workload::{Edge, HostLayout, Pattern, Shape, StorageWay, shape_of};
+use railtwin_workload::{Edge, HostLayout, Pattern, Shape, StorageWay};
 
 use crate::case::Case;
 use crate::members::members_of;
@@ -18,7 +18,7 @@ pub(crate) fn shape_of_pattern(
 ) -> Shape {
     let members = members_of(case, job, communicator);
     let Some(way) = pattern.storage else {
-        return shape_of(pattern.collective, pattern.algorithm, &members, layout);
+        return pattern.shape(&members, layout);
     };
     let mut shape = Shape::default();
     let fabric = &*case.fabric;

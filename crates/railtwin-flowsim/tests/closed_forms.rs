@@ -7,7 +7,7 @@ use railtwin_flowsim::{FlowEngine, Shortcuts};
 use railtwin_testkit::closed_forms::ring_bytes;
 use railtwin_testkit::{cases, fabrics, works};
 use railtwin_units::SimTime;
-use railtwin_workload::{Algorithm, Collective};
+use railtwin_workload::{Algorithm, Collective, Experts, Group};
 
 /// One leaf, `hosts` hosts of `gpus` GPUs, NICs of one 400 Gbps port, no delays.
 fn one_leaf(hosts: u32, gpus: u32) -> Fabric {
@@ -115,6 +115,25 @@ fn all_to_all_is_held_by_what_leaves_a_host() {
     let n = f64::from(hosts * gpus);
     let leaving_a_nic = bytes as f64 * (n - f64::from(gpus)) / n;
     close(took, leaving_a_nic / 50e9);
+}
+
+/// Low-latency kernels as an all-to-all. Normal ones by what a token reaches: the NIC holds four hosts, NVLink two.
+#[test]
+fn kernels_of_experts_are_held_by_a_nic_or_by_nvlink() {
+    let experts = Experts { total: 256, top_k: 8, most_hosts: Some(4) };
+    let bytes = 1_u64 << 30;
+    for collective in [Collective::ExpertDispatch, Collective::ExpertCombine] {
+        let plan = works::collective(32, collective, Algorithm::Direct, bytes, 1);
+        close(seconds(&cases::job(one_leaf(4, 8), plan)), bytes as f64 * 24.0 / 32.0 / 50e9);
+        for (hosts, is_of_nic) in [(1, false), (2, false), (4, true)] {
+            let mut plan = works::collective(hosts * 8, collective, Algorithm::Forward, bytes, 1);
+            plan.patterns[0].experts = Some(experts);
+            let (on_nic, on_nvlink) = experts.carried(Group::of(hosts, 8));
+            let times = (bytes as f64 * on_nic / 50e9, bytes as f64 * on_nvlink / 200e9);
+            assert_eq!(times.0 > times.1, is_of_nic);
+            close(seconds(&cases::job(one_leaf(hosts, 8), plan)), times.0.max(times.1));
+        }
+    }
 }
 
 #[test]

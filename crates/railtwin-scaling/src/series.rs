@@ -91,6 +91,7 @@ fn collective_of(program: &str) -> Option<Collective> {
     match program.strip_suffix("_perf").unwrap_or(program) {
         "alltoall" => Some(Collective::AllToAll),
         "sendrecv" => Some(Collective::SendReceive),
-        other => Collective::named(&other.replace('_', "-")).filter(|one| *one != Collective::Broadcast),
+        other => Collective::named(&other.replace('_', "-"))
+            .filter(|one| *one != Collective::Broadcast && !one.is_of_experts()),
     }
 }

@@ -85,8 +85,8 @@ pub use section::failures::{FailuresSpec, Origin, RateSpec, Repairs, TimeScale};
 pub use section::fault::rules::FaultRule;
 pub use section::fault::{Direction, FaultCause, FaultKind, FaultMeasure, FaultSpec, FaultSubject};
 pub use section::job::{
-    ALL_JOBS, ChakraSpec, CollectiveSpec, ConnectionsSpec, Incast, JobSize, JobSpec, MemoryRule, Per,
-    Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
+    ALL_JOBS, ChakraSpec, CollectiveSpec, ConnectionsSpec, ExpertsSpec, Incast, JobSize, JobSpec, MemoryRule,
+    Per, Permutation, Placement, RecipeSpec, Shift, SimaiSpec, TrafficSpec, Transfers, Work, Workload,
 };
 pub use section::packet::{SwitchModelName, SwitchSpec, SwitchesSpec};
 pub use section::steering::{ByHand, SteeredBy, SteeringSpec};

@@ -97,7 +97,7 @@ fn every_key_arrives() {
     let Work::Collective(collective) = &reduce.work else { panic!() };
     assert_eq!(
         (collective.bytes, collective.algorithm, collective.per),
-        (Bytes(1 << 30), Some(Algorithm::NvlsRing), Per::Rail)
+        (Some(Bytes(1 << 30)), Some(Algorithm::NvlsRing), Per::Rail)
     );
     assert_eq!(
         trace.work,

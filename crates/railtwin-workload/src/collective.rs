@@ -17,6 +17,11 @@ railtwin_units::choice! {
         Broadcast = "broadcast",
         /// Pairs of ranks: the first of each pair sends to the second; bytes = one message.
         SendReceive = "send-receive",
+        /// Every rank sends tokens to the ranks of their experts; bytes = all that one rank has for experts, a token once
+        /// for each of its own.
+        ExpertDispatch = "expert-dispatch",
+        /// Every rank receives the results of its tokens from their experts; bytes as they leave experts.
+        ExpertCombine = "expert-combine",
     }
 }
 
@@ -38,6 +43,15 @@ railtwin_units::choice! {
         Pat = "pat",
         /// Every rank to every other at once.
         Direct = "direct",
+        /// Tokens once to each host over the sender's rail, and over NVLink on to the ranks of their experts.
+        Forward = "forward",
+    }
+}
+
+impl Collective {
+    /// Whether it exchanges tokens with experts.
+    pub const fn is_of_experts(self) -> bool {
+        matches!(self, Self::ExpertDispatch | Self::ExpertCombine)
     }
 }
 
@@ -45,7 +59,10 @@ impl Algorithm {
     /// What a collective uses where nobody chooses: rings, and direct for all-to-all and send/receive.
     pub fn default_for(collective: Collective) -> Self {
         match collective {
-            Collective::AllToAll | Collective::SendReceive => Self::Direct,
+            Collective::AllToAll
+            | Collective::SendReceive
+            | Collective::ExpertDispatch
+            | Collective::ExpertCombine => Self::Direct,
             _ => Self::Ring,
         }
     }
@@ -56,10 +73,14 @@ impl Algorithm {
     /// [`WorkloadError`] with the collectives that it can carry out.
     pub fn check(self, collective: Collective) -> Result<(), WorkloadError> {
         let able = match self {
-            Self::Ring => !matches!(collective, Collective::AllToAll | Collective::SendReceive),
+            Self::Ring => {
+                !matches!(collective, Collective::AllToAll | Collective::SendReceive)
+                    && !collective.is_of_experts()
+            }
             Self::Tree | Self::Nvls | Self::NvlsRing | Self::NvlsTree => collective == Collective::AllReduce,
             Self::Pat => matches!(collective, Collective::AllGather | Collective::ReduceScatter),
             Self::Direct => collective != Collective::Broadcast,
+            Self::Forward => collective.is_of_experts(),
         };
         let accepted = match self {
             Self::Ring => "a ring carries out all-reduce, all-gather, reduce-scatter and broadcast",
@@ -68,6 +89,7 @@ impl Algorithm {
             }
             Self::Pat => "pat carries out all-gather and reduce-scatter",
             Self::Direct => "direct carries out all but broadcast",
+            Self::Forward => "forward carries out expert-dispatch and expert-combine",
         };
         if able { Ok(()) } else { Err(WorkloadError::new("algorithm", self.name(), accepted)) }
     }
@@ -79,7 +101,11 @@ pub fn bus_factor(collective: Collective, ranks: u32) -> f64 {
     let n = f64::from(ranks.max(1));
     match collective {
         Collective::AllReduce => 2.0 * (n - 1.0) / n,
-        Collective::AllGather | Collective::ReduceScatter | Collective::AllToAll => (n - 1.0) / n,
+        Collective::AllGather
+        | Collective::ReduceScatter
+        | Collective::AllToAll
+        | Collective::ExpertDispatch
+        | Collective::ExpertCombine => (n - 1.0) / n,
         Collective::Broadcast | Collective::SendReceive => 1.0,
     }
 }
@@ -105,6 +131,9 @@ mod tests {
                 (Collective::AllToAll, (ranks - 1.0) / ranks),
                 (Collective::Broadcast, 1.0),
                 (Collective::SendReceive, 1.0),
+                // As an all-to-all: what a rank has for its own experts stays.
+                (Collective::ExpertDispatch, (ranks - 1.0) / ranks),
+                (Collective::ExpertCombine, (ranks - 1.0) / ranks),
             ];
             assert_eq!(expected.map(|(collective, _)| collective), Collective::ALL);
             for (collective, factor) in expected {

@@ -85,6 +85,9 @@ pub fn steps(collective: Collective, algorithm: Algorithm, group: Group) -> u32 
         Algorithm::NvlsTree => 2 * depth + 2,
         Algorithm::Pat => depth,
         Algorithm::Direct if collective == Collective::SendReceive => 1,
+        // One kernel each, whatever the number of peers.
+        Algorithm::Forward => 1,
+        Algorithm::Direct if collective.is_of_experts() => 1,
         Algorithm::Direct => peers,
     }
 }
@@ -129,5 +132,6 @@ mod tests {
             }
         }
         assert_eq!(steps(Collective::AllToAll, Algorithm::Direct, Group::of(10, 8)), 79);
+        assert_eq!(steps(Collective::ExpertDispatch, Algorithm::Direct, Group::of(10, 8)), 1);
     }
 }

@@ -2,6 +2,7 @@
 use std::ops::AddAssign;
 
 use crate::collective::{Algorithm, Collective};
+use crate::experts::{Experts, forward, without_relays};
 use crate::shape::{HostLayout, Member, Shape, by_host, message};
 use crate::{Edge, chain_tree, direct, nvls, nvls_tree, pat, ring};
 
@@ -46,9 +47,16 @@ pub fn shape_of(
         (_, Algorithm::NvlsRing) => nvls::nvls_ring(members, layout),
         (_, Algorithm::NvlsTree) => nvls_tree::nvls_tree(members, layout),
         (kind, Algorithm::Pat) => pat::pat(kind, members, layout),
+        (kind, Algorithm::Direct) if kind.is_of_experts() => {
+            direct::direct(kind, members, &without_relays(layout))
+        }
         (kind, Algorithm::Direct) => direct::direct(kind, members, layout),
+        (kind, Algorithm::Forward) => forward(kind, members, layout, ONE_EXPERT),
     }
 }
+
+/// An expert for each token: what [`forward`] takes where only its edges count.
+const ONE_EXPERT: Experts = Experts { total: 1, top_k: 1, most_hosts: None };
 
 /// What [`shape_of`] would have, over members of different ranks. Work: members times NICs of a host.
 pub fn extent_of(
@@ -78,7 +86,11 @@ pub fn extent_of(
             let edges = hosts.len() as u64 * u64::from(pat::steps(hosts.len() as u32));
             Extent { bundles: 1, edges, crossings: edges, connections: edges, in_switch: 0 }
         }
-        Algorithm::Direct => of_direct(&hosts, layout),
+        Algorithm::Forward if layout.nvlink => of_forward(&hosts),
+        Algorithm::Direct | Algorithm::Forward if collective.is_of_experts() => {
+            of_direct(&hosts, &without_relays(layout))
+        }
+        Algorithm::Direct | Algorithm::Forward => of_direct(&hosts, layout),
     }
 }
 
@@ -146,6 +158,22 @@ fn of_nvls_tree(hosts: &[Vec<Member>]) -> Extent {
     let crossings = bundles * between;
     let in_switch = bundles * count * local;
     Extent { bundles, edges: crossings + in_switch, crossings, connections: crossings, in_switch }
+}
+
+fn of_forward(hosts: &[Vec<Member>]) -> Extent {
+    let inside: u64 = sizes(hosts).map(|size| size * (size - 1)).sum();
+    let mut all = Extent {
+        bundles: sizes(hosts).filter(|&size| size > 1).count() as u64,
+        edges: inside,
+        ..Extent::default()
+    };
+    let total: u64 = sizes(hosts).sum();
+    for size in sizes(hosts) {
+        // Every rank of another host reaches this one by one edge, and its other ranks from there.
+        let from = total - size;
+        all += Extent { bundles: from, edges: from * size, crossings: from, connections: from, in_switch: 0 };
+    }
+    all
 }
 
 fn of_direct(hosts: &[Vec<Member>], layout: &HostLayout) -> Extent {
@@ -290,6 +318,9 @@ mod tests {
                 (Collective::AllGather, Algorithm::Pat),
                 (Collective::ReduceScatter, Algorithm::Pat),
                 (Collective::AllToAll, Algorithm::Direct),
+                (Collective::ExpertDispatch, Algorithm::Direct),
+                (Collective::ExpertDispatch, Algorithm::Forward),
+                (Collective::ExpertCombine, Algorithm::Forward),
                 (Collective::SendReceive, Algorithm::Direct),
             ];
             for (collective, algorithm) in ways {

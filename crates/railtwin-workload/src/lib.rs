@@ -5,6 +5,7 @@
 //!   model takes these for, and which algorithm and protocol it picks.
 //! * [`shape`]: an algorithm as bundles of edges that move in lock step; [`ring`], [`nvls`], [`nvls_tree`]
 //!   and [`chain_tree`] over [`tree`], [`pat`], [`direct`] make them from ranks whose host, GPU and NIC are plain data.
+//! * [`experts`]: dispatch and combine of mixtures of experts, what a token reaches and how many bytes it has.
 //! * [`extent`]: how many bundles and edges that makes, counted without laying them out.
 //! * [`mod@course`]: what each piece of a bundle waits for, for engines that move messages.
 //! * [`ranks`]: Megatron's rank order and the communicators of each axis.
@@ -27,6 +28,7 @@ pub mod cost;
 pub mod course;
 pub mod direct;
 pub mod error;
+pub mod experts;
 pub mod extent;
 pub mod job_class;
 pub mod job_stream;
@@ -54,6 +56,7 @@ pub use collective::{Algorithm, Collective};
 pub use cost::{Cost, Group, Protocol};
 pub use course::{Course, Half, Leg, Wait, course};
 pub use error::WorkloadError;
+pub use experts::{Experts, Precision};
 pub use extent::{Extent, extent_of, shape_of};
 pub use job_class::{ClassStep, JobClass};
 pub use job_stream::{JobStream, SizeMix, SubmittedJob};

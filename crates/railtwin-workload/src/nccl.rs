@@ -193,7 +193,7 @@ impl Host {
                 hosts > 1 && switch && protocol == Protocol::Simple && ranks == hosts * local
             }
             Algorithm::Pat => ranks == hosts && protocol == Protocol::Simple,
-            Algorithm::NvlsRing | Algorithm::Direct => false,
+            Algorithm::NvlsRing | Algorithm::Direct | Algorithm::Forward => false,
         }
     }
 

@@ -3,7 +3,10 @@ use railtwin_units::{SimTime, dense_id};
 
 use crate::collective::{Algorithm, Collective};
 use crate::cost::Cost;
+use crate::experts::{Experts, forward};
+use crate::extent::shape_of;
 use crate::memory::Memory;
+use crate::shape::{HostLayout, Member, Shape};
 
 dense_id!(
     /// One operation of a plan.
@@ -89,6 +92,8 @@ pub struct Pattern {
     /// Where ranks exchange bytes with storage hosts, each as many as the operation has: then every rank stands twice in
     /// its communicator, where others have a sender and a receiver.
     pub storage: Option<StorageWay>,
+    /// Experts that dispatch and combine exchange tokens with; none elsewhere.
+    pub experts: Option<Experts>,
 }
 
 impl Pattern {
@@ -101,7 +106,16 @@ impl Pattern {
     ) -> Self {
         let open = algorithm.is_none();
         let algorithm = algorithm.unwrap_or(Algorithm::default_for(collective));
-        Self { axis, collective, algorithm, open, cost: Cost::default(), communicators, storage: None }
+        Self {
+            axis,
+            collective,
+            algorithm,
+            open,
+            cost: Cost::default(),
+            communicators,
+            storage: None,
+            experts: None,
+        }
     }
 
     /// What ranks write to storage hosts, or read from them.
@@ -110,6 +124,14 @@ impl Pattern {
         let algorithm = Some(Algorithm::Direct);
         let pattern = Self::new(Axis::Storage, Collective::SendReceive, algorithm, vec![twice]);
         Self { storage: Some(way), ..pattern }
+    }
+
+    /// The shape of one of its communicators, whose members are these; not of storage.
+    pub fn shape(&self, members: &[Member], layout: &HostLayout) -> Shape {
+        match (self.algorithm, self.experts) {
+            (Algorithm::Forward, Some(experts)) => forward(self.collective, members, layout, experts),
+            _ => shape_of(self.collective, self.algorithm, members, layout),
+        }
     }
 }
 

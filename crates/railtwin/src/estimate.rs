@@ -88,7 +88,8 @@ impl Estimate {
         }
         let patterns = || resolved.case.work.jobs.iter().flat_map(|job| &job.plan.patterns);
         let direct = |pattern: &railtwin_workload::Pattern| {
-            pattern.algorithm == Algorithm::Direct && pattern.collective != Collective::SendReceive
+            let kind = pattern.collective;
+            pattern.algorithm == Algorithm::Direct && kind != Collective::SendReceive && !kind.is_of_experts()
         };
         let routing = &resolved.case.routing;
         if patterns().any(|pattern| direct(pattern) && pattern.collective != Collective::AllToAll) {

@@ -27,7 +27,10 @@ pub fn label(fitted: &mut [Fitted], rates: Option<&HostRates>) {
     for own in fitted.iter_mut() {
         let count = own.fit.ranges.len();
         let algorithms = (0..count).map(|row| match own.collective {
-            Collective::AllToAll | Collective::SendReceive => Algorithm::Direct,
+            Collective::AllToAll
+            | Collective::SendReceive
+            | Collective::ExpertDispatch
+            | Collective::ExpertCombine => Algorithm::Direct,
             Collective::AllGather | Collective::ReduceScatter | Collective::Broadcast => Algorithm::Ring,
             Collective::AllReduce if own.group.hosts == 1 => {
                 let reached = ring(own).map(|ring| ring.busbw(ring.fit.ranges.len() - 1));

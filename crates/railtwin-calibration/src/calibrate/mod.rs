@@ -207,6 +207,7 @@ impl Fitted {
             until: range.until.map(Bytes),
             protocol: None,
             step: Some(SimTime::from_ns((self.step(row) * 1e9).round() as u64)),
+            message: None,
             busbw: (self.at_the_limit[row] != Some(true)).then(|| rate(range.bandwidth * factor)),
             channel: self.fit.channels.map(|channels| rate(channels.bandwidth * factor)),
             channel_bytes: self.fit.channels.map(|channels| Bytes(channels.bytes)),

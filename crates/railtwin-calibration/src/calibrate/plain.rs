@@ -193,6 +193,7 @@ pub fn caps(all: &[Plain]) -> Vec<CapSpec> {
         until: range.and_then(|(_, range)| range.until).map(Bytes),
         protocol: None,
         step,
+        message: None,
         busbw,
         channel: None,
         channel_bytes: None,

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use railtwin_fabric::HostModel;
-use railtwin_workload::{Axis, Edge, HostLayout, Member, Plan, shape_of};
+use railtwin_workload::{Axis, Edge, HostLayout, Member, Plan};
 
 /// Bytes of a step between blocks of ranks that sit on one host each: block `b` has the ranks from `b × n` on, where
 /// the job has `n` GPUs of each host.
@@ -40,7 +40,7 @@ impl HostTraffic {
                 if members.iter().all(|other| other.host == members[0].host) {
                     continue;
                 }
-                let shape = shape_of(pattern.collective, pattern.algorithm, &members, &layout);
+                let shape = pattern.shape(&members, &layout);
                 for bundle in &shape.bundles {
                     for edge in shape.edges_of(bundle) {
                         if let Edge::Network { source_host, target_host, amount, .. } = *edge {

@@ -10,7 +10,8 @@ use super::design::rounded;
 use super::pick::{Label, Point};
 use super::sweep::Set;
 use super::{
-    bursts, co_tuning, cross_segment, design, detect, job_sizes, relay, sauron, tenants, testbed, weeks,
+    bursts, co_tuning, cross_segment, design, detect, experts, job_sizes, relay, sauron, tenants, testbed,
+    weeks,
 };
 
 /// Parameters that calculations take, beside keys of the scenarios that they run.
@@ -98,6 +99,8 @@ fn figures(calculation: &str, set: &Set) -> Option<Vec<Figure>> {
         "buildings" => design::buildings(set),
         "one-pod" => design::one_pod(set),
         "one-building" => design::one_building(),
+        "experts-low-latency" => experts::low_latency(set),
+        "experts-normal" => experts::normal(set),
         "switch-failures" => design::switch_failures(),
         "reference-counts" => design::reference_counts(),
         _ => return None,

@@ -23,6 +23,7 @@ mod cross_segment;
 mod crux;
 mod design;
 mod detect;
+mod experts;
 mod job_sizes;
 mod keys;
 mod page;

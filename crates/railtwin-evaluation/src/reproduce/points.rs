@@ -38,7 +38,7 @@ impl Length {
         }
         for job in scenario.jobs.iter_mut() {
             match (&mut job.work, self.bytes) {
-                (Work::Collective(collective), Some(bytes)) => collective.bytes = bytes,
+                (Work::Collective(collective), Some(bytes)) => collective.bytes = Some(bytes),
                 (Work::Workload(Workload::Traffic(traffic)), Some(bytes)) => traffic.set_bytes(bytes),
                 _ => {}
             }

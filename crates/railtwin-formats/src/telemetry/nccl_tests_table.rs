@@ -196,6 +196,8 @@ fn program(collective: Collective) -> &'static str {
         Collective::AllToAll => "alltoall_perf",
         Collective::Broadcast => "broadcast_perf",
         Collective::SendReceive => "sendrecv_perf",
+        // None has: the name of the collective.
+        Collective::ExpertDispatch | Collective::ExpertCombine => collective.name(),
     }
 }
 

@@ -156,7 +156,9 @@ pub fn serial(collective: Collective, group: Group) -> (u32, u32) {
     match collective {
         Collective::AllReduce => (2 * ranks.saturating_sub(1), ranks),
         Collective::AllGather | Collective::ReduceScatter => (ranks.saturating_sub(1), ranks),
-        Collective::AllToAll => (ranks.saturating_sub(local), ranks),
+        Collective::AllToAll | Collective::ExpertDispatch | Collective::ExpertCombine => {
+            (ranks.saturating_sub(local), ranks)
+        }
         Collective::Broadcast | Collective::SendReceive => (1, 1),
     }
 }
@@ -164,7 +166,10 @@ pub fn serial(collective: Collective, group: Group) -> (u32, u32) {
 /// The algorithm whose steps are serial.
 pub const fn serial_algorithm(collective: Collective) -> Algorithm {
     match collective {
-        Collective::AllToAll | Collective::SendReceive => Algorithm::Direct,
+        Collective::AllToAll
+        | Collective::SendReceive
+        | Collective::ExpertDispatch
+        | Collective::ExpertCombine => Algorithm::Direct,
         _ => Algorithm::Ring,
     }
 }

@@ -114,11 +114,13 @@ const CALCULATED: &[&str] = &[
     "railtwin-evaluation/reproduce/cross_segment",
     "railtwin-evaluation/reproduce/crux",
     "railtwin-evaluation/reproduce/detect",
+    "railtwin-evaluation/reproduce/experts",
     "railtwin-evaluation/reproduce/job_sizes",
     "railtwin-evaluation/reproduce/relay",
     "railtwin-evaluation/reproduce/sauron",
     "railtwin-evaluation/reproduce/testbed",
     "railtwin-evaluation/reproduce/weeks",
+    "railtwin-calibration/least_squares",
     "railtwin-calibration/tune",
 ];
 
@@ -211,6 +213,8 @@ const CALCULATIONS: &[Calculation] = &[
     Calculation { name: "crux-clos", papers: &["crux-clos"], lists: &[WEEKS, CALCULATED] },
     Calculation { name: "crux-clos-losses", papers: &["crux-clos"], lists: &[WEEKS, CALCULATED] },
     Calculation { name: "crux-double-sided", papers: &["crux-double-sided"], lists: &[WEEKS, CALCULATED] },
+    Calculation { name: "experts-low-latency", papers: &["experts-h100"], lists: &[CALCULATED] },
+    Calculation { name: "experts-normal", papers: &["experts-h800-normal"], lists: &[CALCULATED] },
     Calculation { name: "crux-schedulers", papers: &["crux-clos"], lists: &[WEEKS, CALCULATED] },
     Calculation {
         name: "crux-testbed-gpt-bert",

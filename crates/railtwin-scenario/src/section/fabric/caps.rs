@@ -65,6 +65,13 @@ pub(crate) fn troubles_of_caps(caps: &[CapSpec]) -> Vec<(String, Violation)> {
         if cap.busbw.is_none() && cap.step.is_none() && cap.channel.is_none() {
             told("", "a cap that says nothing", "write busbw, step, or channel with channel_bytes");
         }
+        if cap.message.is_some() && !(cap.collective.is_of_experts() && cap.step.is_some()) {
+            told(
+                "message",
+                "only dispatch and combine of experts send a message to each expert",
+                "write the collective expert-dispatch or expert-combine, and its step",
+            );
+        }
         if cap.channel.is_some() != cap.channel_bytes.is_some() {
             told(
                 "",

@@ -1,6 +1,7 @@
 //! `[fabric]`: a preset with what the text changes in it, or an imported fabric.
 pub(crate) mod beyond;
 pub(crate) mod caps;
+mod experts;
 pub mod host_caps;
 pub mod price;
 mod resolve;
@@ -114,7 +115,11 @@ railtwin_units::section! {
         /// Latency of each serial step that hosts add to the network's; default what NCCL's model has.
         #[key(sparse)]
         pub step: Option<SimTime> = None,
-        /// Bus bandwidth (as nccl-tests defines it) that hosts do not exceed; default what NCCL's model has.
+        /// Of dispatch and combine: time for each expert on other hosts, which a rank sends a count or a flag; default none.
+        #[key(sparse)]
+        pub message: Option<SimTime> = None,
+        /// Bus bandwidth (as nccl-tests defines it) that hosts do not exceed; default what NCCL's model has. Of the
+        /// algorithm forward what one NIC carries, or one GPU's NVLink where `hosts` is 1.
         pub busbw: Option<Rate> = None,
         /// Of point-to-point transfers: most of the channels that a small message is cut into.
         #[key(sparse)]

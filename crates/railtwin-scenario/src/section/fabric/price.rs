@@ -14,6 +14,7 @@ use railtwin_workload::{
 use super::CapSpec;
 use super::beyond::{Beyond, keep};
 use super::caps::Caps;
+use super::experts::{of_forward, of_messages};
 use super::host_caps::nccl_of_model;
 
 /// The first NCCL with parallel aggregated trees.
@@ -156,6 +157,7 @@ fn what_runs(algorithm: Algorithm, group: Group, switch: bool) -> Algorithm {
         Algorithm::NvlsTree | Algorithm::NvlsRing if !switch || local < 2 || ranks != hosts * local => {
             Algorithm::Ring
         }
+        Algorithm::Forward if !switch => Algorithm::Direct,
         other => other,
     }
 }
@@ -272,6 +274,14 @@ impl Tuner<'_> {
             cost.latency = latency.unwrap_or(cost.latency);
             cost.protocol = row.protocol.unwrap_or(cost.protocol);
         }
+        if let (Algorithm::Forward, Some(experts)) = (runs, &asked.experts) {
+            let of = |group| {
+                let rated =
+                    |rows| self.row(rows, collective, wanted, group, bytes, |row| row.busbw.is_some());
+                [own, known].into_iter().find_map(|rows| rated(rows)).and_then(|row| row.busbw)
+            };
+            cost.busbw = of_forward(collective, experts, group, of);
+        }
         ((algorithm, cost), far)
     }
 
@@ -303,6 +313,7 @@ impl Tuner<'_> {
         modelled: Option<Cost>,
     ) -> Option<SimTime> {
         let all = row.step? * u64::from(steps(asked.collective, algorithm, group));
+        let all = all + of_messages(row, asked, group);
         Some(latency(all, modelled.map(|cost| cost.latency), bytes, row))
     }
 

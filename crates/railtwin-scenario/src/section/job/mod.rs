@@ -1,4 +1,5 @@
 //! `[[job]]`: what runs, how large it is, where it is placed, when it starts.
+pub(crate) mod experts;
 mod htsim;
 mod memory;
 pub(crate) mod placement;
@@ -18,6 +19,7 @@ use railtwin_workload::{Algorithm, Collective, Recompute};
 use crate::section::MANY;
 use crate::section::storage::{CheckpointSpec, InferenceSpec, ReadSpec};
 
+pub use self::experts::ExpertsSpec;
 pub use self::placement::Placement;
 pub use self::traffic::{Incast, Permutation, Shift, TrafficSpec, Transfers};
 
@@ -248,8 +250,11 @@ railtwin_units::section! {
     pub struct CollectiveSpec "`collective`" {
         /// Which collective.
         pub kind: Collective,
-        /// Size of the buffer, as nccl-tests counts it.
-        pub bytes: Bytes,
+        /// Size of the buffer, as nccl-tests counts it; of dispatch and combine what `experts` says.
+        pub bytes: Option<Bytes> = None,
+        /// Tokens and experts of a dispatch or combine.
+        #[key(sparse)]
+        pub experts: Option<ExpertsSpec> = None,
         /// How it is carried out; default what suits the collective.
         pub algorithm: Option<Algorithm> = None,
         /// How often, one after another.

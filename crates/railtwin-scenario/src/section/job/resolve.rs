@@ -178,9 +178,11 @@ impl Planner<'_> {
         }
         let mut builder = PlanBuilder::new(ranks, vec!["all ranks".to_owned()]);
         let axis = Axis::Other;
-        let pattern = builder.pattern(Pattern::new(axis, kind, spec.algorithm, communicators));
+        let experts = spec.experts.map(|experts| experts.experts());
+        let pattern = Pattern { experts, ..Pattern::new(axis, kind, spec.algorithm, communicators) };
+        let pattern = builder.pattern(pattern);
         let name = builder.name(kind.name());
-        let work = OperationWork::Communicate { pattern, bytes: spec.bytes.0 };
+        let work = OperationWork::Communicate { pattern, bytes: spec.size().0 };
         let mut last = Vec::new();
         let compute = builder.name("compute");
         for _ in 0..spec.repeat {

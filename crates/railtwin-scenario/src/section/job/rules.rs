@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 
 use railtwin_control::RankOrder;
 
-use super::{ALL_JOBS, JobSize, JobSpec, Placement};
+use super::experts::trouble_of_collective;
+use super::{ALL_JOBS, JobSize, JobSpec, Placement, Work};
 use crate::violation::Violation;
 
 /// Gives each job without a name the name `job-<number>`.
@@ -51,6 +52,11 @@ pub(crate) fn troubles_of_jobs(jobs: &[JobSpec]) -> Vec<(String, Violation)> {
 }
 
 fn trouble_of_job(job: &JobSpec) -> Option<(&'static str, Violation)> {
+    if let Work::Collective(spec) = &job.work
+        && let Some(trouble) = trouble_of_collective(spec)
+    {
+        return Some(trouble);
+    }
     let mut gpus = BTreeSet::new();
     if let Some(gpu) = job.gpus_of_host.iter().find(|gpu| !gpus.insert(**gpu)) {
         let message = format!("gpus_of_host has GPU {gpu} twice");
