@@ -6,6 +6,7 @@ use railtwin_engine::{Case, NoWay, Pace, Relay, RoutingCase, WorkGraph, step_dem
 use railtwin_units::SimTime;
 use railtwin_workload::Plan;
 
+use crate::section::fabric::host_costs::add_host_costs;
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::MOST_STEPS;
@@ -165,7 +166,7 @@ impl Scenario {
             return Err(source.error("control.hashed_zones", message, Some(&hint)));
         }
         let mut packets = packets(self, &fabric, source)?;
-        let wire_share = packets.keys.wire_share();
+        let (wire_share, message) = (packets.keys.wire_share(), packets.message);
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
@@ -178,7 +179,12 @@ impl Scenario {
                 let costs = if job.work.is_collective() { &caps } else { &plain };
                 let priced = |places: &[Place]| {
                     let mut plan = plan.clone();
-                    price(&mut plan, places, &fabric, costs, wire_share).map(|()| plan)
+                    price(&mut plan, places, &fabric, costs, wire_share).map(|()| {
+                        if job.work.is_collective() {
+                            add_host_costs(&mut plan, places, &fabric, message);
+                        }
+                        plan
+                    })
                 };
                 let ground = (&*fabric, self.seed);
                 let places = placed(&mut placer, ground, (job, &name), &plan, priced);
@@ -208,6 +214,7 @@ impl Scenario {
                 }
             }
         }
+        self.charge_hosts(&mut work, &fabric, source)?;
         let (of_work, set) = ((&work, &placements[..], &specs[..]), &self.dual_tor);
         let troubles = faults::troubles(self, &Ground::new(&fabric, of_work, set, source), read)?;
         packets.troubles = troubles.packets;

@@ -1,6 +1,7 @@
 //! `[fabric]`: a preset with what the text changes in it, or an imported fabric.
 pub(crate) mod caps;
 pub mod host_caps;
+pub(crate) mod host_costs;
 pub mod price;
 mod resolve;
 
