@@ -60,17 +60,11 @@ impl Beside {
         if state.collectives > 0 { &[] } else { state.stretch(now, speed) }
     }
 
-    /// Whether a computation that was to end at `now` does so; one that does is taken out.
+    /// Whether a computation that was to end at `now` does so; one that does is taken out. One that has ended before does not.
     pub fn is_over(&mut self, now: SimTime, lane: Lane, computation: u64) -> bool {
-        let Some(state) = self.lanes.get_mut(&lane) else { return true };
-        let found = state.computing.iter().position(|&(own, _)| own == computation);
-        match found {
-            Some(row) if state.computing[row].1 == now => {
-                state.computing.swap_remove(row);
-                true
-            }
-            found => found.is_none(),
-        }
+        let Some(state) = self.lanes.get_mut(&lane) else { return false };
+        let due = state.computing.iter().position(|&own| own == (computation, now));
+        due.map(|row| state.computing.swap_remove(row)).is_some()
     }
 }
 
@@ -83,8 +77,11 @@ impl LaneState {
     }
 }
 
-/// What is left until `end` takes so many times as long.
+/// What is left until `end` takes so many times as long; what hangs goes on hanging.
 fn stretched(now: SimTime, end: SimTime, times: f64) -> SimTime {
+    if end == SimTime::NEVER {
+        return end;
+    }
     now.saturating_add(SimTime::from_seconds(end.since(now).seconds() * times))
 }
 
@@ -105,7 +102,8 @@ mod tests {
         assert_eq!(beside.begins(us(0), LANE, 0.75), []);
         assert_eq!(beside.computes(us(0), LANE, 0.75, 7, us(60)), us(80));
         assert_eq!(beside.ends(us(40), LANE, 0.75), [(7, us(70))]);
-        assert!(!beside.is_over(us(80), LANE, 7) && beside.is_over(us(70), LANE, 7));
+        assert!(!beside.is_over(us(60), LANE, 7) && beside.is_over(us(70), LANE, 7));
+        assert!(!beside.is_over(us(80), LANE, 7));
         // What began alone and is joined: 30 of 60 us are left, and take 40.
         assert_eq!(beside.computes(us(100), LANE, 0.75, 8, us(160)), us(160));
         assert_eq!(beside.begins(us(130), LANE, 0.75), [(8, us(170))]);
@@ -119,6 +117,6 @@ mod tests {
         let mut beside = Beside::default();
         assert_eq!(beside.begins(us(0), LANE, 1.0), []);
         assert_eq!(beside.computes(us(0), LANE, 1.0, 7, us(60)), us(60));
-        assert!(beside.is_over(us(60), LANE, 7) && beside.lanes.is_empty());
+        assert!(beside.lanes.is_empty());
     }
 }

@@ -250,9 +250,12 @@ impl<'a> WorkOrder<'a> {
 
     /// Whether an operation whose end was due at `time` ends then: a computation may end later, or have ended before.
     fn is_due_at(&mut self, time: SimTime, operation: u32) -> bool {
-        let (row, _, index) = self.work.locate(OperationId(operation));
-        let lane = self.work.jobs[row].plan.operations[index.index()].lane;
-        self.beside.is_over(time, (row as u32, lane), u64::from(operation))
+        let (row, step, index) = self.work.locate(OperationId(operation));
+        let job = &self.work.jobs[row];
+        let found = &job.plan.operations[index.index()];
+        let computes =
+            job.beside < 1.0 && matches!(found.work, Work::Compute(_)) && job.plan.is_due(index, step);
+        !computes || self.beside.is_over(time, (row as u32, found.lane), u64::from(operation))
     }
 
     /// A collective of a job begins or ends: what its lane computes goes on slower or faster.

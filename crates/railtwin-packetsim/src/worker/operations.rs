@@ -399,7 +399,7 @@ impl<C: Control> Host<C> {
         let job = &shared.network.case.work.jobs[spec.job as usize];
         let lane = (role as u32, job.plan.operations[operation.index()].lane);
         let own = (role as u64) << 32 | u64::from(row);
-        if !self.worker.beside.is_over(SimTime::from_ps(now), lane, own) {
+        if job.beside < 1.0 && !self.worker.beside.is_over(SimTime::from_ps(now), lane, own) {
             return;
         }
         self.ended(now, role, number, shared);
