@@ -28,6 +28,8 @@ pub struct JobGraph {
     pub priority: u8,
     /// Share by which computing takes longer or shorter at most, see [`WorkGraph::computing`].
     pub compute_jitter: f64,
+    /// Share of a GPU's multiprocessors that computation has beside a collective; 1 = all.
+    pub beside: f64,
 }
 
 impl JobGraph {
@@ -66,6 +68,7 @@ impl WorkGraph {
             first_pattern: self.patterns as u32,
             priority: 0,
             compute_jitter: 0.0,
+            beside: 1.0,
         });
         self.operations += count;
         self.patterns += patterns;

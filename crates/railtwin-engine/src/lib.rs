@@ -9,6 +9,7 @@
 //! * [`mediator`]: events to controllers, and their actions to hosts and leaves.
 //! * [`own`]: controllers of one's own: how they come into a run.
 //! * [`opened`]: the connections of a replicate, with its seeds and the numbers of its queue pairs.
+//! * [`host_costs`]: what hosts cost beside links; [`Beside`]: what collectives leave of computation.
 //! * [`edge_rates`]: what each queue pair carries and could carry, for who tells it of ranks.
 //! * [`fault`]: what breaks while a run goes on, how the network reacts, how queue pairs live through it.
 //! * [`packet`]: what only packets ask of a case; [`packet_log`]: what they leave behind; [`packet_records`]: what devices
@@ -17,6 +18,7 @@
 //! * [`routing_spec`], [`control_spec`]: how a scenario says its part of a case.
 //! * [`case`]: one fully resolved input; [`routing_case`]: what decides paths in it; [`run_log`]: what an engine hands back.
 pub mod balancer;
+mod beside;
 pub mod bundles;
 pub mod case;
 pub mod choose;
@@ -29,6 +31,7 @@ pub mod fault;
 mod flow_path;
 pub mod graph;
 pub mod hashed_zones;
+pub mod host_costs;
 mod inside;
 pub mod intranode;
 mod joiner;
@@ -50,6 +53,7 @@ mod storage;
 mod walk;
 
 pub use balancer::Balancer;
+pub use beside::Beside;
 pub use bundles::{BundleTable, BundleWriter};
 pub use case::Case;
 pub use connection::Connection;

@@ -17,6 +17,7 @@ use crate::connection::Connection;
 use crate::fault::Moment;
 use crate::flow_path::flow_paths;
 pub use crate::flow_path::{FlowPath, PathLinks};
+use crate::host_costs::{data_rates, in_flight};
 use crate::inside::{Exchanged, InsideHosts, exchanges_over_pcie, links_inside};
 use crate::joiner::Joiner;
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
@@ -294,6 +295,11 @@ impl<'a> Lowering<'a> {
         self.draw
     }
 
+    /// Bytes of data per second that each link carries in flows, of those connections.
+    pub fn data_rates(&self) -> Vec<f64> {
+        data_rates(self.case, &self.connections)
+    }
+
     /// All connections, in the order in which they were opened.
     pub fn connections(&self) -> &[Connection] {
         &self.connections
@@ -427,11 +433,11 @@ impl<'a> Lowering<'a> {
         let fabric = &*self.case.fabric;
         let mut writer = BundleWriter::new(dynamic);
         let mut paths = Vec::new();
-        let mut latency = SimTime::ZERO;
+        let (mut latency, in_flight) = (SimTime::ZERO, in_flight(self.case));
         let mut sink = PathSink::default();
         for (row, bundle) in (0..).zip(&shape.bundles) {
             sink.clear();
-            let mut routed = true;
+            let (mut routed, mut held) = (true, f64::INFINITY);
             let (mut longest, mut round) = (SimTime::ZERO, SimTime::ZERO);
             let rows = &self.connection_of[pattern][bundle.first_edge as usize..];
             for ((edge, &connection), index) in shape.edges_of(bundle).iter().zip(rows).zip(0..) {
@@ -454,6 +460,9 @@ impl<'a> Lowering<'a> {
                 };
                 let delay = sink.delay(fabric, &self.added);
                 longest = longest.max(delay);
+                if let (Some(most), Edge::Network { amount, .. }) = (in_flight, *edge) {
+                    held = held.min(most / (2.0 * delay.seconds() * amount));
+                }
                 if !matches!(edge, Edge::InSwitch { .. }) {
                     round += delay;
                 }
@@ -470,7 +479,7 @@ impl<'a> Lowering<'a> {
             if routed {
                 latency = latency.max(latency_of(bundle, longest, round));
             }
-            let cap = busbw * bundle.bus_share;
+            let cap = (busbw * bundle.bus_share).min(held);
             match &mut joiner {
                 Some(joiner) => joiner.push(bundle.volume, cap, sink.strands()),
                 None => writer.push(bundle.volume, cap, sink.strands()),

@@ -2,6 +2,7 @@
 use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::error::FabricError;
+use crate::host_costs::HostCosts;
 
 /// Bound of NICs of a host in scenarios.
 pub(crate) const MOST_NICS: i64 = 1024;
@@ -47,6 +48,8 @@ pub struct HostModel {
     pub gpu_flops: Option<u64>,
     /// Memory of one GPU; none where unknown.
     pub gpu_memory: Option<Bytes>,
+    /// What it costs communication beside its links: nothing, unless somebody asks.
+    pub costs: HostCosts,
 }
 
 impl HostModel {
@@ -78,6 +81,18 @@ impl HostModel {
     /// The PCIe switch of NIC `nic`.
     pub fn switch_of_nic(&self, nic: u32) -> u32 {
         (u64::from(nic) * u64::from(self.pcie_switches) / u64::from(self.nics)) as u32
+    }
+
+    /// Multiprocessors of one GPU; none where nobody says. NVIDIA's data sheets: 132 of an H100 with SXM5, which an H800
+    /// has too, 108 of an A100; 148 of a B200.
+    pub fn multiprocessors(&self) -> Option<u32> {
+        let of_model = match self.name.as_str() {
+            "hgx-h800" | "hgx-h100" | "grand-teton" | "dgx-h100" | "dgx-gh200" => Some(132),
+            "hgx-a100" | "zion-ex" => Some(108),
+            "dgx-b200" | "gb200-nvl72" => Some(148),
+            _ => None,
+        };
+        self.costs.multiprocessors.or(of_model)
     }
 
     /// Backend capacity of the host in one direction.

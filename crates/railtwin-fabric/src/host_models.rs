@@ -2,6 +2,7 @@
 use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::host::{HostModel, NicModel};
+use crate::host_costs::HostCosts;
 
 /// What vendors call 80 GB and 40 GB: stacks of HBM of 16 and 8 GiB, five in use (NVIDIA's data sheets of A100 and
 /// H100). An H800 has the memory of an H100.
@@ -30,6 +31,7 @@ impl HostModel {
             frontend: nic,
             gpu_flops: Some(989_500_000_000_000),
             gpu_memory: Some(GPU_80_GB),
+            costs: HostCosts::default(),
         }
     }
 
@@ -84,6 +86,7 @@ impl HostModel {
             frontend: nic,
             gpu_flops: None,
             gpu_memory: None,
+            costs: HostCosts::default(),
         }
     }
 

@@ -4,6 +4,7 @@ use railtwin_units::{Bytes, Rate, SimTime};
 
 use crate::error::FabricError;
 use crate::host::{HostModel, MOST_NICS};
+use crate::host_costs::HostCosts;
 use crate::links::{GPU_LINK_NAMES, GPU_LINKS, NIC_LINK_NAMES, NIC_LINKS, rate_of};
 
 railtwin_units::section! {
@@ -45,6 +46,8 @@ railtwin_units::section! {
         /// What collectives cost hosts: `measured` for what is known of the model, `none` for links alone, or a file of
         /// `[[cap]]` as `railtwin calibrate` writes it; default measured, where the model is known and unchanged.
         pub caps: Option<String> = None,
+        /// What hosts cost beside links and caps.
+        pub costs: HostCosts = HostCosts::default(),
     }
 }
 
@@ -79,6 +82,7 @@ impl HostSpec {
         host.pcie_delay = self.pcie_delay.unwrap_or(host.pcie_delay);
         host.pcie_switches = self.pcie_switches.unwrap_or(host.pcie_switches);
         host.gpu_memory = self.gpu_memory.or(host.gpu_memory);
+        host.costs = self.costs.clone();
         if let Some(nvlink) = self.nvlink {
             host.nvlink = (nvlink > Rate::ZERO).then_some(nvlink);
         }

@@ -6,7 +6,7 @@
 //!
 //! * [`graph`]: the columns and their accessors.
 //! * [`builder`]: the only way to make a [`Fabric`].
-//! * [`host`]: host models; [`host_spec`]: what is changed in one.
+//! * [`host`]: host models; [`host_spec`]: what is changed in one; [`host_costs`]: what it costs beside links.
 //! * [`links`]: links inside hosts by name; [`delays`]: delays of cables that every preset takes.
 //! * [`inside`]: the links that data takes inside a host.
 //! * [`clos`]: one builder for every tiered fabric; [`preset`]: known designs, one file each.
@@ -31,6 +31,7 @@ pub mod error;
 pub mod frontend;
 pub mod graph;
 pub mod host;
+pub mod host_costs;
 mod host_models;
 pub mod host_spec;
 pub mod inside;
@@ -47,5 +48,6 @@ pub use graph::{
     CableClass, CableId, DeviceId, DeviceKind, Fabric, HostId, LinkId, NONE, PortId, PortRole, SwitchPlace,
 };
 pub use host::{HostModel, NicModel};
+pub use host_costs::HostCosts;
 pub use host_spec::HostSpec;
 pub use reach::Reach;

@@ -102,9 +102,7 @@ impl FlowEngine {
         let (table, first, chosen) = paths(&outside.mediator, lowering);
         lowering.keep_healthy(&moments, chosen);
         let gauge = first.map(|paths| Gauge::new(case, lowering.queue_pair_numbers().len(), paths));
-        let links = 0..case.fabric.link_count() as u32;
-        let healthy = links.map(|link| case.data_rate(LinkId(link))).collect();
-        let network = Network { fabric: &case.fabric, healthy };
+        let network = Network { fabric: &case.fabric, healthy: lowering.data_rates() };
         let (mut log, probed) =
             self.work_off(&network, (table, gauge), &case.work, outside, |mediator, delayed| {
                 if let Some(now) = delayed {

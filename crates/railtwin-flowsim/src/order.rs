@@ -2,9 +2,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use railtwin_engine::{RankFault, RunLog, WorkGraph};
+use railtwin_engine::{Beside, RankFault, RunLog, WorkGraph};
 use railtwin_units::SimTime;
-use railtwin_workload::{OperationId, Plan, Work};
+use railtwin_workload::{Axis, OperationId, Plan, Work};
 
 use crate::flight::Flight;
 use crate::ranks::Ranks;
@@ -57,6 +57,8 @@ pub struct WorkOrder<'a> {
     ranks: Ranks,
     /// Operations that are ready and wait for a rank in trouble, by the time at which it comes.
     held: BinaryHeap<Reverse<(SimTime, u32)>>,
+    /// What computes beside collectives.
+    beside: Beside,
 }
 
 impl<'a> WorkOrder<'a> {
@@ -79,6 +81,7 @@ impl<'a> WorkOrder<'a> {
             over: Vec::new(),
             ranks: Ranks::new(work, faults),
             held: BinaryHeap::new(),
+            beside: Beside::default(),
         };
         for (row, job) in work.jobs.iter().enumerate() {
             order.stands_from.push(RankFault::for_good(faults, row as u32).unwrap_or(SimTime::NEVER));
@@ -188,8 +191,10 @@ impl<'a> WorkOrder<'a> {
             && time <= now
         {
             self.ends.pop();
-            self.end_operation(now, operation);
-            self.start_ready(now, flight);
+            if self.is_due_at(time, operation) {
+                self.end_operation(now, operation);
+                self.start_ready(now, flight);
+            }
         }
     }
 
@@ -229,15 +234,44 @@ impl<'a> WorkOrder<'a> {
                 Work::Compute(time) => {
                     let time = self.work.computing(time, (row, step), self.draw);
                     let end = self.ranks.computed(row, found.lane, now, time);
+                    let (lane, speed) = ((row as u32, found.lane), self.work.jobs[row].beside);
+                    let end = self.beside.computes(now, lane, speed, u64::from(operation), end);
                     self.ends_at(operation, end);
                 }
                 Work::Communicate { pattern, bytes } => {
                     if let Some(end) = flight.offer(now, pattern, operation, bytes) {
                         self.ends_at(operation, end);
                     }
+                    self.collective(now, row, index, true);
                 }
             }
         }
+    }
+
+    /// Whether an operation whose end was due at `time` ends then: a computation may end later, or have ended before.
+    fn is_due_at(&mut self, time: SimTime, operation: u32) -> bool {
+        let (row, step, index) = self.work.locate(OperationId(operation));
+        let job = &self.work.jobs[row];
+        let found = &job.plan.operations[index.index()];
+        let computes =
+            job.beside < 1.0 && matches!(found.work, Work::Compute(_)) && job.plan.is_due(index, step);
+        !computes || self.beside.is_over(time, (row as u32, found.lane), u64::from(operation))
+    }
+
+    /// A collective of a job begins or ends: what its lane computes goes on slower or faster.
+    fn collective(&mut self, now: SimTime, row: usize, index: OperationId, begins: bool) {
+        let job = &self.work.jobs[row];
+        let found = &job.plan.operations[index.index()];
+        if job.beside == 1.0 || !matches!(found.work, Work::Communicate { .. }) || found.axis == Axis::Storage
+        {
+            return;
+        }
+        let lane = (row as u32, found.lane);
+        let later = match begins {
+            true => self.beside.begins(now, lane, job.beside),
+            false => self.beside.ends(now, lane, job.beside),
+        };
+        self.ends.extend(later.iter().map(|&(operation, end)| Reverse((end, operation as u32))));
     }
 
     /// Corrects the start of an operation that waited for its communicator.
@@ -289,6 +323,9 @@ impl<'a> WorkOrder<'a> {
         }
         self.end[operation as usize] = now;
         self.last_end = self.last_end.max(now);
+        if self.work.jobs[row].plan.is_due(index, step) {
+            self.collective(now, row, index, false);
+        }
         let count = self.work.jobs[row].plan.operations.len() as u32;
         let first = self.work.jobs[row].first_operation + step * count;
         let job = &mut self.jobs[row];

@@ -1,4 +1,5 @@
 //! A host: its NICs with their queue pairs, and the operations that it works on.
+use railtwin_engine::host_costs::line_share;
 use railtwin_engine::packet::{Packets, WindowOf, Wire};
 use railtwin_engine::{IncidentKind, Posting, Transport};
 use railtwin_fabric::{DeviceId, HostId};
@@ -237,7 +238,8 @@ impl<C: Control> Host<C> {
             let lines = network.lines(node).iter();
             let own = lines.filter(|line| fabric.source(railtwin_fabric::LinkId(line.link)) == device);
             ports.extend(own.map(|&line| NicPort::new(line, nics.len() as u32, network.levels)));
-            nics.push(Nic::new(fabric, device, &ports[count..]));
+            let kept = line_share(case, device, network.contexts[device.index()]);
+            nics.push(Nic::new(fabric, device, &ports[count..], kept));
         }
         let worker = Worker::new(shared, host, agenda);
         let pcie = Pcie::of_host(shared, host, &ports, &mut nics, worker.legs_from());

@@ -2,6 +2,7 @@
 use railtwin_engine::Case;
 use railtwin_engine::balancer::BySwitch;
 use railtwin_engine::choose::ChosenPaths;
+use railtwin_engine::host_costs::contexts_of;
 use railtwin_engine::packet::SwitchModel;
 use railtwin_fabric::{CableClass, DeviceId, Fabric, LinkId};
 use railtwin_routing::Forwarding;
@@ -132,6 +133,8 @@ pub struct Network<'a> {
     pub by_switch: Option<BySwitch>,
     /// Source and target NIC of each queue pair.
     pub ends: Vec<[DeviceId; 2]>,
+    /// Contexts of queue pairs of each device of the fabric.
+    pub contexts: Vec<u32>,
     /// Egress ports, hop after hop, of all routes that ever hold.
     hops: Vec<u16>,
     /// Routes in order of time; the first from the start.
@@ -181,6 +184,7 @@ impl<'a> Network<'a> {
             lines: Vec::new(),
             port_of: vec![0; fabric.link_count()],
             by_switch: case.routing.balancer.properties().by_switch,
+            contexts: contexts_of(case, ends.iter().map(|&nics| (nics, 1))),
             ends,
             hops: Vec::new(),
             epochs: Vec::new(),

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use railtwin_engine::IncidentKind;
 use railtwin_fabric::{DeviceId, Fabric};
-use railtwin_units::SimTime;
+use railtwin_units::{Rate, SimTime};
 
 use crate::agenda::{Agenda, NEVER};
 use crate::congestion::{Control, Feedback};
@@ -143,11 +143,13 @@ pub struct Nic {
 }
 
 impl Nic {
-    /// A NIC with these ports.
-    pub fn new(fabric: &Fabric, device: DeviceId, ports: &[NicPort]) -> Self {
+    /// A NIC with these ports; contexts that it fetches leave it a share of their line.
+    pub fn new(fabric: &Fabric, device: DeviceId, ports: &[NicPort], line_share: f64) -> Self {
         let link = fabric.pcie_into(device).expect("packets go between NICs that GPUs hang on");
-        let speed = Speed::of(fabric.capacity(link));
         let line: u64 = ports.iter().map(|port| port.port.line.speed.bits_per_s()).sum();
+        let kept = Rate::from_bits_per_s((line as f64 * line_share) as u64);
+        let speed = fabric.capacity(link);
+        let speed = Speed::of(if line_share < 1.0 { speed.min(kept) } else { speed });
         let binds = speed.bits_per_s() < line;
         Self {
             delay: fabric.delay(link).ps(),

@@ -7,6 +7,7 @@ mod piece;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
+use railtwin_engine::Beside;
 use railtwin_units::{SimTime, stream};
 use railtwin_workload::{Cut, Wait, Work};
 
@@ -184,6 +185,8 @@ pub(crate) struct Worker {
     pub(crate) crossings: Slots<Crossing>,
     /// Messages that were acknowledged a moment ago, all of one queue pair: leg and slot.
     pub(crate) done: Vec<(u32, u32)>,
+    /// What computes beside collectives, by role and lane.
+    beside: Beside,
     /// Operations that became ready, and seats whose operation is over.
     ready: VecDeque<(u32, u32)>,
     over: VecDeque<u32>,

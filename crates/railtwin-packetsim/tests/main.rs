@@ -9,6 +9,7 @@ mod counters;
 mod defaults;
 mod determinism;
 mod dynamic_split;
+mod host_costs;
 mod intranode;
 mod kit;
 mod laws;

@@ -7,6 +7,7 @@ use railtwin_units::SimTime;
 use railtwin_workload::Plan;
 
 use crate::section::fabric::beyond::told;
+use crate::section::fabric::host_costs::add_host_costs;
 use crate::section::fabric::price::price;
 use crate::section::fault::resolve::{self as faults, Ground};
 use crate::section::job::MOST_STEPS;
@@ -166,7 +167,7 @@ impl Scenario {
             return Err(source.error("control.hashed_zones", message, Some(&hint)));
         }
         let mut packets = packets(self, &fabric, source)?;
-        let wire_share = packets.keys.wire_share();
+        let (wire_share, message) = (packets.keys.wire_share(), packets.message);
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
         let mut placer = Placer::new(&fabric, self.seed);
         let mut work = WorkGraph::default();
@@ -179,7 +180,11 @@ impl Scenario {
                 let costs = if job.work.is_collective() { &caps } else { &plain };
                 let priced = |places: &[Place]| {
                     let mut plan = plan.clone();
-                    price(&mut plan, places, &fabric, costs, wire_share).map(|beyond| (plan, beyond))
+                    let beyond = price(&mut plan, places, &fabric, costs, wire_share)?;
+                    if job.work.is_collective() {
+                        add_host_costs(&mut plan, places, &fabric, message);
+                    }
+                    Ok::<_, String>((plan, beyond))
                 };
                 let ground = (&*fabric, self.seed);
                 let places =
@@ -219,6 +224,7 @@ impl Scenario {
                 }
             }
         }
+        self.charge_hosts(&mut work, &fabric, source)?;
         let (of_work, set) = ((&work, &placements[..], &specs[..]), &self.dual_tor);
         let troubles = faults::troubles(self, &Ground::new(&fabric, of_work, set, source), read)?;
         packets.troubles = troubles.packets;

@@ -256,3 +256,33 @@ fn a_model_tells_what_other_numbers_of_hosts_take() {
     let file = CapsFile::parse("c.toml", SCALING).unwrap();
     assert_eq!(CapsFile::parse("c.toml", &file.to_toml()).unwrap(), file);
 }
+
+/// What `[fabric.host.costs]` asks for stands beside what caps say, and computation has the multiprocessors left.
+#[test]
+fn hosts_cost_what_is_asked_of_them() {
+    let of = |host: &str| {
+        let job = "[[job]]\nhosts = 2\ncollective = { kind = \"all-reduce\", bytes = \"64 MiB\", algorithm = \"ring\" }\n";
+        case(&format!("{H100}caps = \"none\"\n{host}{job}"), OWN)
+    };
+    let cost = |host: &str| of(host).unwrap().work.jobs[0].plan.patterns[0].cost;
+    let none = cost("");
+    assert_eq!((none.latency, none.busbw), (SimTime::ZERO, None));
+    let posted = cost("costs = { post = \"1 us\" }\n");
+    // 30 steps of a ring of 16, and a message of 512 KiB a microsecond.
+    assert_eq!(posted.latency, SimTime::from_ns(30_000));
+    assert_eq!(posted.busbw, Some(Rate::from_bits_per_s(8 * (512 << 10) * 1_000_000)));
+    let copied = cost("costs = { channels = 16, copy = \"20 GB/s\" }\n");
+    assert_eq!(copied.busbw, Some(Rate::from_gbps(16 * 160)));
+    assert_eq!(of("").unwrap().work.jobs[0].beside, 1.0);
+    assert_eq!(of("costs = { channels = 33 }\n").unwrap().work.jobs[0].beside, 0.75);
+    let refused = |host: &str| of(host).unwrap_err();
+    assert!(
+        refused("costs = { channels = 132 }\n").contains("leave computation none of 132 multiprocessors")
+    );
+    let unknown = case(
+        "[fabric]\npreset = \"leaf-spine\"\n[fabric.host]\nmodel = \"mi300x\"\ncosts = { channels = 8 }\n[[job]]\nhosts = 1\n\
+         collective = { kind = \"all-reduce\", bytes = \"1 MiB\" }\n",
+        OWN,
+    );
+    assert!(unknown.unwrap_err().contains("nobody says how many multiprocessors a GPU of mi300x has"));
+}

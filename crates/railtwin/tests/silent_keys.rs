@@ -182,6 +182,11 @@ fn bases() -> Vec<String> {
         traffic("traffic = \"incast\", bytes = \"300 kB\""),
         traffic("traffic = \"all-to-all\", bytes = \"100 kB\""),
         train("\"llama-7b\", tp = 4, pp = 2, dp = 2, micro_batches = 2"),
+        // Hosts that cost something, and computation beside collectives.
+        train("\"llama-7b\", tp = 4, pp = 2, dp = 2, micro_batches = 2").replace(
+            "spines = 2\n",
+            "spines = 2\nhost = { costs = { contexts = 2, channels = 16, copy = \"10 GB/s\", post = \"1 us\", buffer = \"1 kB\" } }\n",
+        ),
         train("\"llama-65b\", tp = 4, pp = 1, dp = 2, memory = \"allow\""),
         train("\"mixtral-8x7b\", pp = 4, dp = 2, ep = 2, memory = \"allow\""),
         "[fabric]\nhtsim = \"data/peers/fat_tree_16.topo\"\n[[job]]\n\

@@ -87,6 +87,7 @@ impl IntranodeSpec {
                 Some("messages of [intranode] need no memory"),
             ),
             ("fabric.host.caps", host.caps.is_some(), Some("[intranode] has messages and no collectives")),
+            ("fabric.host.costs", !host.costs.is_off(), Some("[intranode] has messages and no collectives")),
         ]
         .into_iter()
         .filter_map(|(key, is_written, why)| is_written.then_some((key, why?)))

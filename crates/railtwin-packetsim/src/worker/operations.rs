@@ -1,6 +1,7 @@
 //! The operations of a host in time: what is ready, which items of legs may leave, what has arrived.
 use railtwin_engine::RankFault;
-use railtwin_workload::{OperationId, Work};
+use railtwin_units::SimTime;
+use railtwin_workload::{Axis, OperationId, Work};
 
 use crate::agenda::Agenda;
 use crate::congestion::Control;
@@ -89,7 +90,12 @@ impl<C: Control> Host<C> {
                 let step = self.worker.roles[role].step;
                 let time = work.computing(time, (spec.job as usize, step), shared.draw);
                 self.worker.times.insert(number, (now, u64::MAX));
-                agenda.push(now.saturating_add(time.ps()), ENDED | (role as u64) << 32 | u64::from(row));
+                let (lane, speed) =
+                    (plan.operations[operation.index()].lane, work.jobs[spec.job as usize].beside);
+                let (own, at) = ((role as u64) << 32 | u64::from(row), SimTime::from_ps(now));
+                let lane = (role as u32, lane);
+                let end = self.worker.beside.computes(at, lane, speed, own, at.saturating_add(time));
+                agenda.push(end.ps(), ENDED | own);
             }
         }
     }
@@ -105,6 +111,7 @@ impl<C: Control> Host<C> {
         let spec = &shared.program.roles[self.worker.roles[role].role as usize];
         let plan = &shared.network.case.work.jobs[spec.job as usize].plan;
         let Work::Communicate { bytes, .. } = plan.operations[operation.index()].work else { return };
+        self.collective(now, (role, operation_row), true, shared, agenda);
         self.worker.times.insert(number, (now, u64::MAX));
         let worker = &mut self.worker;
         let seat = &mut worker.seats[row];
@@ -351,6 +358,7 @@ impl<C: Control> Host<C> {
         let ends = !seat.only_sends();
         seat.ready[seat.turn] = false;
         seat.turn += 1;
+        self.collective(now, (role, operation), false, shared, agenda);
         if ends {
             self.ended(now, role, number, shared);
         }
@@ -358,10 +366,40 @@ impl<C: Control> Host<C> {
         self.sit_down(now, row, shared, agenda);
     }
 
-    /// A computation is over.
+    /// A collective begins or ends here: what its lane computes goes on slower or faster.
+    fn collective(
+        &mut self,
+        now: u64,
+        (role, row): (usize, u32),
+        begins: bool,
+        shared: &Shared<'_>,
+        agenda: &mut Agenda,
+    ) {
+        let spec = &shared.program.roles[self.worker.roles[role].role as usize];
+        let job = &shared.network.case.work.jobs[spec.job as usize];
+        let found = &job.plan.operations[spec.operations[row as usize] as usize];
+        if job.beside == 1.0 || found.axis == Axis::Storage {
+            return;
+        }
+        let (at, lane) = (SimTime::from_ps(now), (role as u32, found.lane));
+        let later = match begins {
+            true => self.worker.beside.begins(at, lane, job.beside),
+            false => self.worker.beside.ends(at, lane, job.beside),
+        };
+        later.iter().for_each(|&(own, end)| agenda.push(end.ps(), ENDED | own));
+    }
+
+    /// A computation is over, unless a collective beside it has moved its end.
     pub(crate) fn computed(&mut self, now: u64, role: usize, row: u32, shared: &Shared<'_>) {
-        let (number, _) = self.operation(role, row, shared);
+        let (number, operation) = self.operation(role, row, shared);
         if self.worker.roles[role].halted {
+            return;
+        }
+        let spec = &shared.program.roles[self.worker.roles[role].role as usize];
+        let job = &shared.network.case.work.jobs[spec.job as usize];
+        let lane = (role as u32, job.plan.operations[operation.index()].lane);
+        let own = (role as u64) << 32 | u64::from(row);
+        if job.beside < 1.0 && !self.worker.beside.is_over(SimTime::from_ps(now), lane, own) {
             return;
         }
         self.ended(now, role, number, shared);

@@ -32,7 +32,10 @@ pub(super) fn keys_of_fabric(fabric: &FabricSpec) -> Vec<String> {
         ("fabric.host.pcie_delay", writes(|host| host.pcie_delay.is_some())),
     ];
     let memory = [("fabric.host.gpu_memory", writes(|host| host.gpu_memory.is_some()))];
-    let caps = [("fabric.host.caps", writes(|host| host.caps.is_some()))];
+    let caps = [
+        ("fabric.host.caps", writes(|host| host.caps.is_some())),
+        ("fabric.host.costs", writes(|host| !host.costs.is_off())),
+    ];
     [
         (&delays[..], "contention over weeks is a fluid without delays"),
         (&memory[..], "jobs of [cluster] are not held against the memory of GPUs"),

@@ -3,6 +3,7 @@ pub(crate) mod beyond;
 pub(crate) mod caps;
 mod experts;
 pub mod host_caps;
+pub(crate) mod host_costs;
 pub mod price;
 mod resolve;
 pub mod scaling;

@@ -117,7 +117,7 @@ fn several_on_a_host(ranks: &[u32], places: &[Place]) -> Option<String> {
 }
 
 /// The communicator of a pattern on most hosts, and of those the one of most ranks: the slowest.
-fn largest(pattern: &Pattern, places: &[Place]) -> Group {
+pub(crate) fn largest(pattern: &Pattern, places: &[Place]) -> Group {
     let of = |ranks: &[u32]| {
         // Of transfers senders and receivers alternate, so that most ranks are there twice.
         let mut ranks = ranks.to_vec();
@@ -151,7 +151,7 @@ pub fn cost_of(
 
 /// What runs where an algorithm was asked for: NVLS algorithms over hosts become rings where hosts have no NVSwitch, one rank
 /// or different numbers of them, as [`railtwin_workload::nvls_tree`] lays them.
-fn what_runs(algorithm: Algorithm, group: Group, switch: bool) -> Algorithm {
+pub(crate) fn what_runs(algorithm: Algorithm, group: Group, switch: bool) -> Algorithm {
     let Group { ranks, hosts, local } = group;
     match algorithm {
         Algorithm::NvlsTree | Algorithm::NvlsRing if !switch || local < 2 || ranks != hosts * local => {
