@@ -131,7 +131,13 @@ fn kernels_of_experts_are_held_by_a_nic_or_by_nvlink() {
             let (on_nic, on_nvlink) = experts.carried(Group::of(hosts, 8));
             let times = (bytes as f64 * on_nic / 50e9, bytes as f64 * on_nvlink / 200e9);
             assert_eq!(times.0 > times.1, is_of_nic);
-            close(seconds(&cases::job(one_leaf(hosts, 8), plan)), times.0.max(times.1));
+            let (ours, most) = (seconds(&cases::job(one_leaf(hosts, 8), plan)), times.0.max(times.1));
+            // Over several hosts bundles have equal parts of NVLink whatever they carry, so that some of what crosses the NIC
+            // too is left at the end.
+            match hosts {
+                1 => close(ours, most),
+                _ => assert!((most..1.15 * most).contains(&ours), "{ours} for {most} or little more"),
+            }
         }
     }
 }

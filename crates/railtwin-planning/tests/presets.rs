@@ -91,7 +91,7 @@ fn specs() -> Vec<ClosSpec> {
     };
     all.push(Box::new(Hpn { pods: 2, spines: Some(4), cores: Some(8), ..rails.clone() }));
     all.push(Box::new(Hpn { tier2: Tier2::AnyToAny, spines: Some(4), ..rails }));
-    all.iter().map(|preset| preset.spec().unwrap()).collect()
+    all.iter().map(|preset| preset.spec().expect("a preset of this test can be built")).collect()
 }
 
 #[test]

@@ -7,7 +7,10 @@ use railtwin_planning::intent::FabricCandidate;
 use railtwin_units::Rate;
 
 fn priced(preset: &dyn Layout) -> FabricCandidate {
-    FabricCandidate::of_design(preset.spec().unwrap(), &Catalog::builtin())
+    FabricCandidate::of_design(
+        preset.spec().expect("a preset of this test can be built"),
+        &Catalog::builtin(),
+    )
 }
 
 fn count(candidate: &FabricCandidate, role: &str) -> u64 {

@@ -209,7 +209,7 @@ fn records_of_a_job_give_what_its_tests_give() {
         merger.add(decode(&format!("h-pid{rank}.log"), dump.as_bytes(), &Hints::default()).unwrap());
     }
     let merged = merger.finish();
-    let model = railtwin_fabric::HostModel::hgx_h100();
+    let model = HostModel::hgx_h100();
     let tests = calibrate(&logs, Some(&model));
     let sources = Sources { steps: Some(&merged.telemetry), ..Sources::default() };
     let steps = calibrate_all(&sources, Some(&model));

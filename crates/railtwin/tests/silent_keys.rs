@@ -137,6 +137,20 @@ fn bases() -> Vec<String> {
              message = \"16 KiB\"\n[[fault]]\nat = \"3 us\"\nspine = \"spine-1\"\nkind = \"down\"\n"
         ),
         format!(
+            "{hpn}[[job]]\nname = \"experts\"\nhosts = 2\ncollective = {{ kind = \"expert-dispatch\", experts = \
+             {{ tokens = 16, top_k = 4, hidden = 512, total = 64, precision = \"fp8\" }} }}\n\
+             [[cap]]\ncollective = \"expert-dispatch\"\nalgorithm = \"direct\"\nstep = \"9 us\"\nmessage = \"70 ns\"\n"
+        ),
+        format!(
+            "{hpn}[[job]]\nname = \"normal\"\nhosts = 4\ncollective = {{ kind = \"expert-dispatch\", algorithm = \"forward\", \
+             experts = {{ tokens = 16, top_k = 4, hidden = 512, total = 64, most_hosts = 2 }} }}\n"
+        ),
+        // One context for all queue pairs of a NIC, whose fetches hold the line.
+        format!(
+            "{hpn}[fabric.host.costs]\ncontexts = 1\ncontext_fetch = \"20 us\"\n[routing]\nqueue_pairs = 8\n[[job]]\n\
+             name = \"fetches\"\nhosts = 4\ncollective = {{ kind = \"all-reduce\", bytes = \"4 MB\", algorithm = \"ring\" }}\n"
+        ),
+        format!(
             "{hpn}[[job]]\nname = \"channels\"\nhosts = 2\n\
              collective = {{ kind = \"send-receive\", bytes = \"1 MB\" }}\n\
              [[cap]]\ncollective = \"send-receive\"\nalgorithm = \"direct\"\nbusbw = \"200 Gbps\"\n\
@@ -732,7 +746,13 @@ fn keys_of_hosts_are_heard_where_no_steps_are_run() {
         let Ok(before) = come_to(&base) else { panic!("the base runs") };
         for key in railtwin_fabric::HostSpec::TABLE.keys {
             let path = ["fabric", "host", key.name].map(str::to_owned);
-            let is_heard = others(&key.kind, now(&base, &path).as_ref()).into_iter().any(|value| {
+            // A table: with one of its keys.
+            let of_table = || vec![toml::Table::from_iter([("post".to_owned(), "1 us".into())]).into()];
+            let values = match key.name {
+                "costs" => of_table(),
+                _ => others(&key.kind, now(&base, &path).as_ref()),
+            };
+            let is_heard = values.into_iter().any(|value| {
                 let mut changed = base.clone();
                 set(&mut changed, &path, Some(value));
                 match come_to(&changed) {

@@ -11,7 +11,8 @@ use railtwin::{Question, Run};
 
 /// Times of low-latency kernels on H100.
 const H100: &str = include_str!("../../../../data/moe_all_to_all/h100_low_latency_1_to_4_nodes.csv");
-/// Times on H800, and bandwidth of normal kernels.
+/// Times on H800.
+#[cfg(test)]
 const H800: &str = include_str!("../../../../data/moe_all_to_all/h800_deepep.csv");
 /// Kernels and their columns of microseconds: in the file of H100, and in that of H800.
 const KERNELS: [(Collective, &str, [usize; 2]); 2] =

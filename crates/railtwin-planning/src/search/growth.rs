@@ -99,9 +99,9 @@ impl FabricGrowth {
                     "Pods go from {} segments under {} spines to {} under {}: leaves that leave the pod of a spine, and \
                      spines that leave that of a leaf, take their cables along.",
                     old.segments,
-                    old.spines * self.from_groups(),
+                    old.spines * self.groups_before(),
                     new.segments,
-                    new.spines * self.from_groups()
+                    new.spines * self.groups_before()
                 ));
             }
         }
@@ -112,7 +112,7 @@ impl FabricGrowth {
     }
 
     /// Groups of spines in a pod.
-    fn from_groups(&self) -> u32 {
+    fn groups_before(&self) -> u32 {
         Shape::of(&self.from.spec).groups
     }
 

@@ -38,10 +38,13 @@ pub fn size_class(bytes: u64) -> u32 {
     CLASSES.partition_point(|&least| bytes >= least) as u32
 }
 
-/// The narrowest row that reaches as far; of none the farthest.
+/// The nearest row that reaches as far: of the model's own, else of the priors, else the farthest of all.
 pub(super) fn of(rows: &[BandRow], beyond: f64, bytes: u64) -> (f64, f64) {
     let class = size_class(bytes);
-    let all = || rows.iter().chain(&PRIOR_BAND).filter(|row| row.class == class);
-    let near = all().filter(|row| f64::from(row.beyond) >= beyond).min_by_key(|row| row.beyond);
-    near.or_else(|| all().max_by_key(|row| row.beyond)).map_or((1.0, 1.0), |row| (row.low, row.high))
+    let reaches = |row: &&BandRow| row.class == class && f64::from(row.beyond) >= beyond;
+    let near = |rows: &[BandRow]| rows.iter().filter(reaches).min_by_key(|row| row.beyond).copied();
+    let farthest =
+        || PRIOR_BAND.iter().filter(|row| row.class == class).max_by_key(|row| row.beyond).copied();
+    let row = near(rows).or_else(|| near(&PRIOR_BAND)).or_else(farthest);
+    row.map_or((1.0, 1.0), |row| (row.low, row.high))
 }

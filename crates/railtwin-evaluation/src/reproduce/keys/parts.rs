@@ -143,6 +143,7 @@ const NOT_NEEDED: &[&str] = &[
     "railtwin-live",
     "railtwin-pairs",
     "railtwin-reading",
+    "railtwin-scaling",
     "railtwin-store",
     "railtwin-calibration/bandwidth",
     "railtwin-calibration/calibrate",
