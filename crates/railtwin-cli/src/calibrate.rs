@@ -6,7 +6,6 @@ use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::Inputs;
 use railtwin_calibration::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin_fabric::HostModel;
-use railtwin_formats::telemetry::NcclTest;
 use railtwin_scenario::{CapsFile, host_caps};
 use railtwin_store::write_whole;
 use railtwin_workload::Collective;
@@ -128,26 +127,6 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     Ok(())
 }
 
-/// Leaves the tests of one setting, where one is asked for.
-pub(crate) fn of_setting(
-    logs: &mut [(String, Vec<NcclTest>)],
-    setting: Option<&str>,
-) -> Result<(), CliError> {
-    let Some(setting) = setting else { return Ok(()) };
-    let mut known: Vec<String> =
-        logs.iter().flat_map(|(_, tests)| tests).map(|test| test.setting.clone()).collect();
-    known.sort_unstable();
-    known.dedup();
-    logs.iter_mut().for_each(|(_, tests)| tests.retain(|test| test.setting == setting));
-    match logs.iter().any(|(_, tests)| !tests.is_empty()) {
-        true => Ok(()),
-        false => {
-            let help = format!("the logs have {}", known.join(", "));
-            Err(CliError::input(format!("--setting {setting}: no test has it"), help))
-        }
-    }
-}
-
 /// Reads logs and fits them; also the number of recognized files that could not be read.
 pub(crate) fn calibration_of(
     paths: &[PathBuf],
@@ -156,7 +135,7 @@ pub(crate) fn calibration_of(
     setting: Option<&str>,
 ) -> Result<(Calibration, usize), CliError> {
     let mut inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
-    of_setting(&mut inputs.merged.nccl_tests, setting)?;
+    calibrate_scale::of_setting(&mut inputs.merged.nccl_tests, setting)?;
     let sources = Sources {
         nccl_tests: &inputs.merged.nccl_tests,
         perftest: &inputs.merged.perftest,

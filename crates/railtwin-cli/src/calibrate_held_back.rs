@@ -5,12 +5,11 @@ use railtwin::diagnose::Inputs;
 use railtwin_calibration::calibrate::{Fitted, calibrate, nearest};
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::NcclTest;
-use railtwin_scaling::{Backtest, Outlier, SLOW, Series, backtest, coverage, fit, held_back, series};
+use railtwin_scaling::{Backtest, ClusterTimes, Outlier, SLOW, backtest, coverage, fit, held_back, series};
 use railtwin_workload::Group;
 
-use crate::calibrate::of_setting;
 use crate::calibrate_plain::{percent, size};
-use crate::calibrate_scale::time;
+use crate::calibrate_scale::{of_setting, time};
 use crate::diagnose::refused;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -89,7 +88,7 @@ pub(crate) fn run(
 /// What is fitted to the tests of a series of up to `largest` hosts, without a model.
 fn nearest_of(
     logs: &[(String, Vec<NcclTest>)],
-    one: &Series,
+    one: &ClusterTimes,
     largest: u32,
     host: Option<&HostModel>,
 ) -> Vec<Fitted> {
@@ -102,7 +101,7 @@ fn nearest_of(
     calibrate(&logs.iter().map(of).collect::<Vec<_>>(), host).fitted
 }
 
-fn add(errors: &mut Errors, series: &Series, held: &Backtest, old: &[Fitted]) {
+fn add(errors: &mut Errors, series: &ClusterTimes, held: &Backtest, old: &[Fitted]) {
     let group = Group::of(held.ranks / series.local, series.local);
     for ((bytes, measured, predicted), line) in held.rows.iter().zip(&held.line) {
         errors.bytes.push(*bytes);

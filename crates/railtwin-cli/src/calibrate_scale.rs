@@ -1,6 +1,7 @@
 //! What `railtwin calibrate` says of clusters of any size: models, and the times that are asked for.
 use railtwin_calibration::calibrate::{Calibration, Scaling};
 use railtwin_fabric::HostModel;
+use railtwin_formats::telemetry::NcclTest;
 use railtwin_scaling::Outlier;
 use railtwin_scenario::host_of;
 use railtwin_workload::nccl::Host;
@@ -21,6 +22,26 @@ pub(crate) struct Asked<'a> {
     scaling: &'a Scaling,
     group: Group,
     rows: Vec<(u64, Scaled, Option<Algorithm>)>,
+}
+
+/// Leaves the tests of one setting, where one is asked for.
+pub(crate) fn of_setting(
+    logs: &mut [(String, Vec<NcclTest>)],
+    setting: Option<&str>,
+) -> Result<(), CliError> {
+    let Some(setting) = setting else { return Ok(()) };
+    let mut known: Vec<String> =
+        logs.iter().flat_map(|(_, tests)| tests).map(|test| test.setting.clone()).collect();
+    known.sort_unstable();
+    known.dedup();
+    logs.iter_mut().for_each(|(_, tests)| tests.retain(|test| test.setting == setting));
+    match logs.iter().any(|(_, tests)| !tests.is_empty()) {
+        true => Ok(()),
+        false => {
+            let help = format!("the logs have {}", known.join(", "));
+            Err(CliError::input(format!("--setting {setting}: no test has it"), help))
+        }
+    }
 }
 
 /// Predicts the clusters of so many GPUs that were asked for, by each model.

@@ -89,10 +89,7 @@ pub(crate) fn sentence(answer: &Answer) -> String {
     if fall > 0 {
         parts.push(format!("{} with size", count(fall, "test falls", "tests fall")));
     }
-    let slow = answer.whole.iter().filter(|run| run.is_slow()).count();
-    if slow > 0 {
-        parts.push(format!("{} slow as a whole", count(slow, "large run is", "large runs are")));
-    }
+    parts.extend(slow_runs(answer));
     if !checked.ended.is_empty() {
         parts.push(format!("{} without result", count(checked.ended.len(), "test ended", "tests ended")));
     }
@@ -134,6 +131,12 @@ pub(crate) fn sentence(answer: &Answer) -> String {
         text.push_str(&format!("; {skipped} wrong records skipped"));
     }
     one_line(&text).into_owned()
+}
+
+/// Runs that are slow as a whole.
+fn slow_runs(answer: &Answer) -> Option<String> {
+    let slow = answer.whole.iter().filter(|run| run.is_slow()).count();
+    (slow > 0).then(|| format!("{} slow as a whole", count(slow, "large run is", "large runs are")))
 }
 
 fn its(number: usize) -> &'static str {

@@ -2,6 +2,7 @@
 //! flight ([`railtwin_fabric::HostCosts`]).
 use railtwin_fabric::{DeviceId, LinkId};
 use railtwin_units::SimTime;
+use railtwin_workload::Edge;
 
 use crate::case::Case;
 use crate::connection::Connection;
@@ -50,4 +51,12 @@ pub fn data_rates(case: &Case, connections: &[Connection]) -> Vec<f64> {
 pub(crate) fn in_flight(case: &Case) -> Option<f64> {
     let bounds = case.fabric.host_models().iter().filter_map(|model| model.costs.in_flight());
     bounds.min().map(|bytes| bytes as f64)
+}
+
+/// Most bytes per second of an operation over an edge of so much delay, of which so many bytes are in flight at most.
+pub(crate) fn held_by(in_flight: Option<f64>, edge: &Edge, delay: SimTime) -> f64 {
+    match (in_flight, *edge) {
+        (Some(most), Edge::Network { amount, .. }) => most / (2.0 * delay.seconds() * amount),
+        _ => f64::INFINITY,
+    }
 }

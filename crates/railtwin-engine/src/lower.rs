@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::fault::Moment;
 use crate::flow_path::flow_paths;
 pub use crate::flow_path::{FlowPath, PathLinks};
-use crate::host_costs::{data_rates, in_flight};
+use crate::host_costs::{data_rates, held_by, in_flight};
 use crate::inside::{Exchanged, InsideHosts, exchanges_over_pcie, links_inside};
 use crate::joiner::Joiner;
 use crate::mediator::{Connected, Life, Mediator, Programmed, ecmp_of};
@@ -460,9 +460,7 @@ impl<'a> Lowering<'a> {
                 };
                 let delay = sink.delay(fabric, &self.added);
                 longest = longest.max(delay);
-                if let (Some(most), Edge::Network { amount, .. }) = (in_flight, *edge) {
-                    held = held.min(most / (2.0 * delay.seconds() * amount));
-                }
+                held = held.min(held_by(in_flight, edge, delay));
                 if !matches!(edge, Edge::InSwitch { .. }) {
                     round += delay;
                 }

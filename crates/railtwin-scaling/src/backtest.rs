@@ -5,7 +5,7 @@ use railtwin_workload::Collective;
 use railtwin_workload::scaling::{BandRow, size_class};
 
 use super::judge::{typical, whole_run};
-use super::{Series, fit, line};
+use super::{ClusterTimes, fit, line};
 
 /// Least number of measurements that a band is told from.
 const BAND_MIN: usize = 10;
@@ -46,14 +46,14 @@ impl Backtest {
 }
 
 /// Each number of hosts against the fits of all that are smaller, two or more of them.
-pub fn backtest(series: &Series) -> Vec<Backtest> {
+pub fn backtest(series: &ClusterTimes) -> Vec<Backtest> {
     let hosts: Vec<u32> = series.seconds.keys().copied().collect();
     let fits = hosts.iter().enumerate().skip(1);
     fits.flat_map(|(row, &most)| held_back(series, most, &hosts[row + 1..])).collect()
 }
 
 /// The clusters of `asked` hosts against a fit of those of up to `most`.
-pub fn held_back(series: &Series, most: u32, asked: &[u32]) -> Vec<Backtest> {
+pub fn held_back(series: &ClusterTimes, most: u32, asked: &[u32]) -> Vec<Backtest> {
     let known = series.up_to(most);
     let Some(fit) = fit(&known) else { return Vec::new() };
     let of = |&hosts: &u32| {

@@ -13,13 +13,13 @@ use railtwin_diagnosis::robust::median;
 use railtwin_workload::Collective;
 use railtwin_workload::collective::bus_factor;
 use railtwin_workload::scaling::{
-    LEVEL_BYTES, LargeTrees, LevelPoint, NetworkPart, PRIOR_DISTANCE, PRIOR_SHARE, ScalingModel, StepPoint,
-    Switch, serial,
+    LevelPoint, NetworkPart, PRIOR_DISTANCE, PRIOR_SHARE, ScalingModel, StepPoint, Switch, serial,
 };
 
+use super::large::{SIZES, large, robust_line};
 use super::probe::probe;
-use super::refuse::refuse;
-use super::{Outlier, Series};
+use super::refuse::{Times, refuse};
+use super::{ClusterTimes, Outlier};
 
 /// Over the ratio of two sizes: the ratio of their times above which no one algorithm took both.
 const ALGORITHM: f64 = 1.1;
@@ -27,10 +27,6 @@ const ALGORITHM: f64 = 1.1;
 const SWITCH_MIN: u64 = 128 << 10;
 /// A time more than this many times that of twice the bytes is no size at which rings begin.
 const SPIKE: f64 = 2.0;
-/// Sizes of a cluster that is more than a probe.
-const SIZES: usize = 4;
-/// Sizes of trees from which those of larger ones are told, where there are enough.
-const LARGE_FROM: u64 = 1 << 20;
 
 /// A model, and what was refused.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,11 +41,8 @@ pub struct ScalingFit {
     pub probes: Vec<u32>,
 }
 
-/// Seconds by hosts and bytes.
-pub(super) type Times = BTreeMap<u32, BTreeMap<u64, f64>>;
-
 /// Fits a series; none with fewer than two numbers of hosts of an all-reduce, or without any time.
-pub fn fit(series: &Series) -> Option<ScalingFit> {
+pub fn fit(series: &ClusterTimes) -> Option<ScalingFit> {
     let whole = |of: &BTreeMap<u64, f64>| of.len() >= SIZES;
     let mut times: Times =
         series.seconds.iter().filter(|(_, of)| whole(of)).map(|(h, of)| (*h, of.clone())).collect();
@@ -115,7 +108,7 @@ fn is_tree(switches: &[Switch], hosts: u32, bytes: u64) -> bool {
 
 /// Seconds of a step by the bytes of a chunk. Two hosts are looked at where there are no more: each reaches the other by
 /// both directions of a ring.
-fn steps(series: &Series, times: &Times, switches: &[Switch]) -> Vec<StepPoint> {
+fn steps(series: &ClusterTimes, times: &Times, switches: &[Switch]) -> Vec<StepPoint> {
     let many = times.keys().any(|&hosts| hosts > 2);
     let all_reduce = series.collective == Collective::AllReduce;
     let mut found: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -151,42 +144,8 @@ fn trees(times: &Times, switches: &[Switch]) -> Vec<LevelPoint> {
     found.into_iter().filter_map(of).collect()
 }
 
-/// First value and slope of the line through points whose slope is the median of those of all pairs (Theil and Sen); none
-/// without two positions.
-fn robust_line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let mut slopes = Vec::new();
-    for (row, a) in points.iter().enumerate() {
-        slopes.extend(points[row + 1..].iter().filter(|b| b.0 != a.0).map(|b| (b.1 - a.1) / (b.0 - a.0)));
-    }
-    let slope = median(&mut slopes)?;
-    let mut first: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
-    Some((median(&mut first)?, slope))
-}
-
-/// Seconds of each byte of an all-reduce in the fastest ring.
-pub(super) fn per_byte(steps: &[StepPoint]) -> Option<f64> {
-    steps.iter().map(|step| 2.0 * step.seconds / step.chunk as f64).min_by(f64::total_cmp)
-}
-
-/// Trees of more bytes than were seen, at `share` of a ring's bandwidth.
-pub(super) fn large(trees: &[LevelPoint], steps: &[StepPoint], share: f64) -> Option<LargeTrees> {
-    let (per_byte, last) = (per_byte(steps)? / share, trees.last()?);
-    let from = trees.iter().position(|tree| tree.bytes >= LARGE_FROM).unwrap_or(trees.len());
-    let seen = &trees[from.min(trees.len().saturating_sub(SIZES))..];
-    let levels: Vec<(f64, f64)> = seen.iter().map(|tree| (tree.bytes as f64, tree.level)).collect();
-    let (level, level_per_byte) = robust_line(&levels)?;
-    let mut first: Vec<f64> = seen.iter().map(|tree| tree.first - tree.bytes as f64 * per_byte).collect();
-    Some(LargeTrees {
-        first: median(&mut first)?.max(0.0),
-        level: level.max(0.0),
-        level_per_byte: level_per_byte.max(0.0),
-        level_bytes: last.bytes.min(LEVEL_BYTES),
-        per_byte,
-    })
-}
-
 /// Bus bandwidth of the fastest steps over the largest cluster, bytes per second.
-fn ring_busbw(series: &Series, steps: &[StepPoint], hosts: u32) -> f64 {
+fn ring_busbw(series: &ClusterTimes, steps: &[StepPoint], hosts: u32) -> f64 {
     let group = series.group(hosts);
     let (count, parts) = serial(series.collective, group);
     let factor = bus_factor(series.collective, group.ranks) * f64::from(parts) / f64::from(count.max(1));
@@ -194,7 +153,7 @@ fn ring_busbw(series: &Series, steps: &[StepPoint], hosts: u32) -> f64 {
 }
 
 /// Bus bandwidth of the fastest tree, bytes per second.
-fn tree_busbw(series: &Series, times: &Times, switches: &[Switch]) -> f64 {
+fn tree_busbw(series: &ClusterTimes, times: &Times, switches: &[Switch]) -> f64 {
     let of = |(&hosts, of): (&u32, &BTreeMap<u64, f64>)| {
         let factor = bus_factor(series.collective, series.group(hosts).ranks);
         let trees = of.iter().filter(move |(bytes, _)| is_tree(switches, hosts, **bytes));

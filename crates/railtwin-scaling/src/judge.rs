@@ -5,7 +5,7 @@ use railtwin_diagnosis::robust::median;
 use railtwin_workload::Collective;
 use railtwin_workload::scaling::ScalingModel;
 
-use super::{Series, fit};
+use super::{ClusterTimes, fit};
 
 /// Bytes from which sizes tell of a run as a whole.
 const LARGE: u64 = 4 << 20;
@@ -71,14 +71,14 @@ pub fn typical(rows: &[(u64, f64, f64)]) -> Option<(u64, f64, f64)> {
 
 /// Each run of a series over more hosts than the smallest two beside what the smaller ones say of it, and beside a model
 /// where one is given. Clusters that were slow themselves say nothing of larger ones.
-pub fn judge(series: &[Series], models: &[ScalingModel]) -> Vec<WholeRun> {
+pub fn judge(series: &[ClusterTimes], models: &[ScalingModel]) -> Vec<WholeRun> {
     series.iter().flat_map(|one| judge_series(one, models)).collect()
 }
 
-fn judge_series(series: &Series, models: &[ScalingModel]) -> Vec<WholeRun> {
+fn judge_series(series: &ClusterTimes, models: &[ScalingModel]) -> Vec<WholeRun> {
     let given =
         models.iter().find(|model| (model.collective, model.local) == (series.collective, series.local));
-    let mut known = Series { seconds: BTreeMap::new(), ..series.clone() };
+    let mut known = ClusterTimes { seconds: BTreeMap::new(), ..series.clone() };
     let mut found = Vec::new();
     for (&hosts, of) in &series.seconds {
         let own = fit(&known).filter(|fit| fit.model.hosts.len() > 1).map(|fit| fit.model);

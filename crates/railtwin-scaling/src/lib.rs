@@ -12,6 +12,7 @@
 pub mod backtest;
 pub mod fit;
 pub mod judge;
+mod large;
 pub mod line;
 mod probe;
 mod refuse;
@@ -22,7 +23,7 @@ pub use fit::{ScalingFit, fit};
 pub use judge::{SLOW, WholeRun, judge};
 pub use line::line;
 pub use refuse::Outlier;
-pub use series::{Series, series};
+pub use series::{ClusterTimes, series};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,9 @@ use railtwin_diagnosis::robust::median;
 use railtwin_workload::Collective;
 use railtwin_workload::scaling::ScalingModel;
 
-use super::Series;
-use super::fit::{Times, large, per_byte};
+use super::ClusterTimes;
+use super::large::{large, per_byte};
+use super::refuse::Times;
 
 /// Sizes of a probe that tell the distance are up to these bytes; those that tell the share of a ring's bandwidth are from
 /// these on.
@@ -12,7 +13,7 @@ const SMALL: u64 = 32 << 10;
 const LARGE: u64 = 64 << 20;
 
 /// Replaces the priors by what probes say: δ by their small sizes, ρ by their large ones. It returns what stays a prior.
-pub(super) fn probe(series: &Series, model: &mut ScalingModel, probes: &Times) -> Vec<&'static str> {
+pub(super) fn probe(series: &ClusterTimes, model: &mut ScalingModel, probes: &Times) -> Vec<&'static str> {
     let mut priors = Vec::new();
     let all = || {
         probes

@@ -1,7 +1,8 @@
 //! Times that cannot be so: a larger call over as many hosts or more took less.
 use std::collections::BTreeMap;
 
-use super::fit::Times;
+/// Seconds by hosts and bytes.
+pub(super) type Times = BTreeMap<u32, BTreeMap<u64, f64>>;
 
 /// How much longer than a larger call a time may be.
 const LONGER: f64 = 1.5;

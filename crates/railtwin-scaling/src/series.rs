@@ -10,7 +10,7 @@ const LONGEST: f64 = 86_400.0;
 
 /// Times of a collective over hosts of so many ranks, of one product and setting.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Series {
+pub struct ClusterTimes {
     /// The collective.
     pub collective: Collective,
     /// Ranks of a host.
@@ -23,7 +23,7 @@ pub struct Series {
     pub seconds: BTreeMap<u32, BTreeMap<u64, f64>>,
 }
 
-impl Series {
+impl ClusterTimes {
     /// Ranks of so many of its hosts.
     pub fn group(&self, hosts: u32) -> Group {
         Group::of(hosts, self.local)
@@ -43,7 +43,7 @@ impl Series {
 }
 
 /// All series of some logs, in the order of their names. Times in place and out of place are repeats.
-pub fn series(logs: &[(String, Vec<NcclTest>)]) -> Vec<Series> {
+pub fn series(logs: &[(String, Vec<NcclTest>)]) -> Vec<ClusterTimes> {
     type Times = BTreeMap<u32, BTreeMap<u64, Vec<f64>>>;
     let mut found: BTreeMap<(Collective, u32, String, String), Times> = BTreeMap::new();
     for test in logs.iter().flat_map(|(_, tests)| tests) {
@@ -70,7 +70,7 @@ pub fn series(logs: &[(String, Vec<NcclTest>)]) -> Vec<Series> {
         };
         let seconds =
             times.into_iter().map(|(hosts, of)| (hosts, middle(of))).filter(|(_, of)| !of.is_empty());
-        Series { collective, local, product, setting, seconds: seconds.collect() }
+        ClusterTimes { collective, local, product, setting, seconds: seconds.collect() }
     };
     found.into_iter().map(of).filter(|one| !one.seconds.is_empty()).collect()
 }

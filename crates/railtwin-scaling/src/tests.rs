@@ -16,7 +16,7 @@ fn seconds(hosts: u32, bytes: u64) -> f64 {
     if hosts > 2 && bytes >= f64::from(hosts) * f64::from(1 << 22) { ring } else { tree }
 }
 
-fn table(most: u32, change: impl Fn(u32, u64) -> f64) -> Series {
+fn table(most: u32, change: impl Fn(u32, u64) -> f64) -> ClusterTimes {
     let mut seconds_of: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
     for hosts in [2, 4, 8, 16, 32, 64, 128].into_iter().filter(|hosts| *hosts <= most) {
         let sizes = (3..33).map(|power| 1_u64 << power);
@@ -25,7 +25,7 @@ fn table(most: u32, change: impl Fn(u32, u64) -> f64) -> Series {
             sizes.map(|bytes| (bytes, seconds(hosts, bytes) * change(hosts, bytes))).collect(),
         );
     }
-    Series {
+    ClusterTimes {
         collective: Collective::AllReduce,
         local: 4,
         product: String::new(),
@@ -92,7 +92,7 @@ fn a_run_that_is_slow_as_a_whole_is_found_and_says_nothing_of_larger_ones() {
     assert!(run.sentence().starts_with("all-reduce over 64 GPUs is slow as a whole"), "{}", run.sentence());
     // A model of other logs tells the same of the cluster alone.
     let model = fit(&table(8, |_, _| 1.0)).unwrap().model;
-    let alone = Series { seconds: table(32, slow).seconds.split_off(&16), ..table(32, slow) };
+    let alone = ClusterTimes { seconds: table(32, slow).seconds.split_off(&16), ..table(32, slow) };
     let of = |run: &WholeRun| (run.hosts, run.is_slow());
     assert_eq!(judge(&[alone], &[model]).iter().map(of).collect::<Vec<_>>(), [(16, true), (32, false)]);
 }
@@ -101,7 +101,7 @@ fn a_run_that_is_slow_as_a_whole_is_found_and_says_nothing_of_larger_ones() {
 #[test]
 fn a_probe_replaces_the_prior() {
     let mut series = table(8, |_, _| 1.0);
-    let share = |series: &Series| {
+    let share = |series: &ClusterTimes| {
         let fit = fit(series).unwrap();
         (fit.model.large.unwrap().per_byte, fit.priors, fit.probes)
     };
@@ -149,12 +149,13 @@ fn other_collectives_need_one_number_of_hosts() {
         });
         BTreeMap::from([(hosts, of.collect())])
     };
-    let series = Series { collective: Collective::AllGather, seconds: gather(4), ..table(2, |_, _| 1.0) };
+    let series =
+        ClusterTimes { collective: Collective::AllGather, seconds: gather(4), ..table(2, |_, _| 1.0) };
     let model = fit(&series).unwrap().model;
     let far = model.predict(series.group(64), 1 << 28).unwrap();
     assert_eq!(far.algorithm, Algorithm::Ring);
     assert!((far.seconds / gather(64)[&64][&(1 << 28)] - 1.0).abs() < 0.15, "{}", far.seconds);
-    assert!(fit(&Series { collective: Collective::AllReduce, ..series }).is_none());
+    assert!(fit(&ClusterTimes { collective: Collective::AllReduce, ..series }).is_none());
 }
 
 proptest! {
@@ -170,7 +171,7 @@ proptest! {
             seconds.entry(hosts % 5 + 2).or_default().insert(1 << power, *time);
         }
         for collective in Collective::ALL {
-            let series = Series { collective, seconds: seconds.clone(), ..table(2, |_, _| 1.0) };
+            let series = ClusterTimes { collective, seconds: seconds.clone(), ..table(2, |_, _| 1.0) };
             let Some(fit) = fit(&series) else { continue };
             for power in 0..40 {
                 if let Some(scaled) = fit.model.predict(series.group(asked), 1 << power) {

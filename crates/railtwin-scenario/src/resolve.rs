@@ -139,12 +139,8 @@ impl Scenario {
         Err(source.error("fabric", format!("nothing runs on this fabric: {reason}"), Some(hint)))
     }
 
-    /// Resolves the scenario.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
-    /// be read, a job that does not fit, messages that the fabric has no way for, a cable that is not there.
-    pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
+    /// Refuses what no engine of steps runs.
+    fn refuse_without_steps(&self, source: Source<'_>) -> Result<(), ScenarioError> {
         if self.cluster.is_some() {
             let message = "[cluster] is weeks of jobs, which no engine of steps runs";
             return Err(source.error("cluster", message, Some("ask `railtwin run`, `sweep` or `cluster`")));
@@ -154,11 +150,15 @@ impl Scenario {
             let message = "[intranode] is traffic without jobs, which no engine of steps runs";
             return Err(source.error("intranode", message, Some("ask `railtwin intranode`")));
         }
-        self.refuse_fabric(source)?;
-        let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
-        let fabric = Arc::new(fabric);
-        let caps = self.all_caps(&fabric, source, read)?;
-        let (plain, caps) = (caps.of_plain(), caps.of_collectives());
+        self.refuse_fabric(source)
+    }
+
+    /// Refuses zones that the fabric has not.
+    fn refuse_zones(
+        &self,
+        fabric: &railtwin_fabric::Fabric,
+        source: Source<'_>,
+    ) -> Result<(), ScenarioError> {
         if let Some(zone) =
             self.control.hashed_zones.0.zones().next_back().filter(|&zone| zone >= fabric.pods())
         {
@@ -166,6 +166,21 @@ impl Scenario {
             let hint = format!("its zones are its pods, 0 to {}", fabric.pods().saturating_sub(1));
             return Err(source.error("control.hashed_zones", message, Some(&hint)));
         }
+        Ok(())
+    }
+
+    /// Resolves the scenario.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] with the place of what cannot be: a fabric that cannot be built, a file that cannot
+    /// be read, a job that does not fit, messages that the fabric has no way for, a cable that is not there.
+    pub fn resolve(&self, source: Source<'_>, read: &Reader<'_>) -> Result<Case, ScenarioError> {
+        self.refuse_without_steps(source)?;
+        let fabric = faults::recabled(self.fabric(source, read)?, &self.faults, source)?;
+        let fabric = Arc::new(fabric);
+        let caps = self.all_caps(&fabric, source, read)?;
+        let (plain, caps) = (caps.of_plain(), caps.of_collectives());
+        self.refuse_zones(&fabric, source)?;
         let mut packets = packets(self, &fabric, source)?;
         let (wire_share, message) = (packets.keys.wire_share(), packets.message);
         let mut planner = Planner { fabric: &fabric, seed: self.seed, source, read };
@@ -208,9 +223,7 @@ impl Scenario {
                 }
                 let (plan, far) =
                     priced(&places).map_err(|message| planner.error(row, "collective.algorithm", message))?;
-                if copy == 0 {
-                    beyond.extend(far.iter().map(|one| told(&name, one)));
-                }
+                beyond.extend(far.iter().filter(|_| copy == 0).map(|one| told(&name, one)));
                 let plan = with_storage(plan, job);
                 let steps = self.steps_of(row, job, &plan, source)?;
                 placements.push(places);

@@ -18,7 +18,7 @@ pub fn by_distance(topology: &mut Topology) {
     while !front.is_empty() {
         front.retain(|&device| {
             topology.about[device as usize].class == DeviceClass::Switch
-                && !is_apart(topology, device)
+                && !topology.is_apart(device)
                 && tier[device as usize].is_none()
         });
         front.sort_unstable();
@@ -29,7 +29,7 @@ pub fn by_distance(topology: &mut Topology) {
         front = neighbors(topology, &front);
         next = next.saturating_add(1);
     }
-    for switch in switches.into_iter().filter(|&switch| !is_apart(topology, switch)).collect::<Vec<_>>() {
+    for switch in switches.into_iter().filter(|&switch| !topology.is_apart(switch)).collect::<Vec<_>>() {
         match tier[switch as usize] {
             Some(found) => state(topology, switch, found),
             None if topology.tier(switch).is_none() => {
@@ -58,18 +58,12 @@ fn starts_switch(word: &str, known: &str) -> bool {
     rest.is_some_and(|rest| ["sw", "switch", "leaf", "tor", "net", "router"].contains(&rest))
 }
 
-/// Whether a switch is of the network of management and of no tier.
-pub(crate) fn is_apart(topology: &Topology, switch: u32) -> bool {
-    topology.list.devices()[switch as usize].network == Some(CableNetwork::OutOfBand)
-        && topology.tier(switch).is_none()
-}
-
 /// States the network of switches without a role whose names speak of that of management.
 fn set_apart(topology: &mut Topology) {
     for switch in topology.switches().collect::<Vec<_>>() {
         let device = &topology.list.devices()[switch as usize];
         let speaks = device.network.is_none() && is_out_of_band(&device.name);
-        if topology.tier(switch).is_some() || !(speaks || is_apart(topology, switch)) {
+        if topology.tier(switch).is_some() || !(speaks || topology.is_apart(switch)) {
             continue;
         }
         topology.list.device_mut(switch).network = Some(CableNetwork::OutOfBand);

@@ -1,13 +1,14 @@
 //! The neutral topology, and what is counted in it.
 use std::collections::BTreeMap;
 
-use railtwin_fabric::cable_list::{CableDesign, CableList, DeviceRole, Inference, ListedFabric};
+use railtwin_fabric::cable_list::{
+    CableDesign, CableList, CableNetwork, DeviceRole, Inference, ListedFabric,
+};
 use railtwin_fabric::{FabricError, NONE};
 use railtwin_units::{Rate, SimTime};
 use serde::Serialize;
 
 use crate::about::{About, DeviceClass};
-use crate::tiers;
 
 /// Something in a file that contradicts the rest of it, or that is not as a network should be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -60,6 +61,12 @@ pub struct Counts {
 }
 
 impl Topology {
+    /// Whether a switch is of the network of management and of no tier.
+    pub(crate) fn is_apart(&self, switch: u32) -> bool {
+        self.list.devices()[switch as usize].network == Some(CableNetwork::OutOfBand)
+            && self.tier(switch).is_none()
+    }
+
     /// An empty one of a form.
     pub fn new(form: &'static str) -> Self {
         Self { form, ..Self::default() }
@@ -162,7 +169,7 @@ impl Topology {
     pub fn counts(&self) -> Counts {
         let mut switches = BTreeMap::new();
         for switch in self.switches() {
-            let tier = match tiers::is_apart(self, switch) {
+            let tier = match self.is_apart(switch) {
                 true => "out-of-band".to_owned(),
                 false => tier_name(self.tier(switch)),
             };

@@ -27,8 +27,7 @@ const ROWS_MAX: f64 = u32::MAX as f64;
 pub struct Estimate {
     /// Rows of a replicate.
     pub extent: Extent,
-    /// Most bytes at once, beside the scenario's own fabric and plan: within a factor of two of what was measured on
-    /// jobs of 128 to 9,216 GPUs, of three where queue pairs carry what they can.
+    /// Most bytes at once beside fabric and plan: within a factor of 2 of measured ones, 3 where queue pairs carry what they can.
     pub bytes: f64,
     /// Seconds of all replicates, roughly: of the flow engine what its tables take, not how often rates change.
     pub seconds: f64,
@@ -91,14 +90,13 @@ impl Estimate {
             let kind = pattern.collective;
             pattern.algorithm == Algorithm::Direct && kind != Collective::SendReceive && !kind.is_of_experts()
         };
-        let routing = &resolved.case.routing;
         if patterns().any(|pattern| direct(pattern) && pattern.collective != Collective::AllToAll) {
             ways.push("algorithm = \"ring\"");
         }
-        if patterns().any(direct) && !routing.pxn {
+        if patterns().any(direct) && !resolved.case.routing.pxn {
             ways.push("pxn = true");
         }
-        if routing.queue_pairs > 1 {
+        if resolved.case.routing.queue_pairs > 1 {
             ways.push("fewer queue_pairs");
         }
         if resolved.case.work.jobs.iter().any(|job| job.steps > 1)

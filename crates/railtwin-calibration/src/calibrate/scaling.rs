@@ -1,7 +1,7 @@
 //! Models of collectives for any number of hosts, beside what a simulated network has of their times.
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::NcclTest;
-use railtwin_scaling::{Backtest, ScalingFit, Series, backtest, bands, fit, series};
+use railtwin_scaling::{Backtest, ClusterTimes, ScalingFit, backtest, bands, fit, series};
 use railtwin_scenario::ScalingSpec;
 use railtwin_workload::scaling::{NetworkPart, ScalingModel, serial, serial_algorithm};
 use railtwin_workload::{Algorithm, Collective, Group};
@@ -15,7 +15,7 @@ use crate::products::model_of_product;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scaling {
     /// What was measured.
-    pub series: Series,
+    pub series: ClusterTimes,
     /// What fits it.
     pub fit: ScalingFit,
 }
@@ -32,7 +32,7 @@ impl Scaling {
 pub fn scaling(logs: &[(String, Vec<NcclTest>)], host: Option<&HostModel>) -> Vec<Scaling> {
     let all = series(logs);
     let backtests: Vec<Backtest> = all.iter().flat_map(backtest).collect();
-    let of = |one: &Series| {
+    let of = |one: &ClusterTimes| {
         let mut fit = fit(one)?;
         let model = host.cloned().or_else(|| model_of_product(&one.product));
         fit.model.band = bands(&backtests, one.collective);

@@ -122,7 +122,7 @@ fn switches_of(topology: &Topology) -> Vec<Vec<u32>> {
     let is_switch = |device: u32| {
         let role = list.devices()[device as usize].role;
         let is_one = topology.about[device as usize].class == DeviceClass::Switch;
-        (is_one || role.is_some_and(|role| role.tier() > 0)) && !tiers::is_apart(topology, device)
+        (is_one || role.is_some_and(|role| role.tier() > 0)) && !topology.is_apart(device)
     };
     let mut found: Vec<Vec<u32>> = Vec::with_capacity(list.devices().len());
     for device in list.devices() {

@@ -23,8 +23,7 @@ pub(super) fn keys_of_fabric(fabric: &FabricSpec) -> Vec<String> {
         }
         _ => (false, false),
     };
-    let host = fabric.host();
-    let writes = |is_written: fn(&HostSpec) -> bool| host.is_some_and(is_written);
+    let writes = |is_written: fn(&HostSpec) -> bool| fabric.host().is_some_and(is_written);
     let delays = [
         ("fabric.delay", delay),
         ("fabric.switch_latency", latency),
@@ -32,14 +31,13 @@ pub(super) fn keys_of_fabric(fabric: &FabricSpec) -> Vec<String> {
         ("fabric.host.pcie_delay", writes(|host| host.pcie_delay.is_some())),
     ];
     let memory = [("fabric.host.gpu_memory", writes(|host| host.gpu_memory.is_some()))];
-    let caps = [
-        ("fabric.host.caps", writes(|host| host.caps.is_some())),
-        ("fabric.host.costs", writes(|host| !host.costs.is_off())),
-    ];
+    let caps = [("fabric.host.caps", writes(|host| host.caps.is_some()))];
+    let costs = [("fabric.host.costs", writes(|host| !host.costs.is_off()))];
     [
         (&delays[..], "contention over weeks is a fluid without delays"),
         (&memory[..], "jobs of [cluster] are not held against the memory of GPUs"),
         (&caps[..], "steps of [cluster] are those of classes of models, which links alone slow"),
+        (&costs[..], "steps of [cluster] are those of classes of models, which links alone slow"),
     ]
     .into_iter()
     .filter_map(|(keys, why)| {

@@ -13,17 +13,13 @@
 use std::collections::BTreeMap;
 
 use railtwin_control::Place;
-use railtwin_engine::WorkGraph;
 use railtwin_fabric::{Fabric, HostCosts};
 use railtwin_units::{Rate, SimTime};
 use railtwin_workload::{
     Algorithm, Collective, Cost, Group, PatternId, Plan, Work, collective::bus_factor, cost::steps,
 };
 
-use super::price::{largest, what_runs};
-use crate::resolve::Source;
-use crate::scenario::EngineName;
-use crate::{Scenario, ScenarioError};
+use super::groups::{largest, what_runs};
 
 /// A collective as it is carried out: over a group, of so many bytes, in messages of at most so many.
 #[derive(Clone, Copy, Debug)]
@@ -94,41 +90,6 @@ fn with_host(cost: Cost, costs: &HostCosts, task: Task) -> Cost {
     let held = held.map(|rate| Rate::from_bits_per_s((rate * 8.0).round() as u64));
     let busbw = [cost.busbw, held].into_iter().flatten().min();
     Cost { latency: cost.latency + latency, busbw, ..cost }
-}
-
-impl Scenario {
-    /// Has computation of all jobs go on with the multiprocessors that channels leave, where the host says how many they take.
-    ///
-    /// # Errors
-    /// Channels that leave none, or of GPUs of which nobody says how many they have; contexts that packets cannot fetch.
-    pub(crate) fn charge_hosts(
-        &self,
-        work: &mut WorkGraph,
-        fabric: &Fabric,
-        source: Source<'_>,
-    ) -> Result<(), ScenarioError> {
-        for model in fabric.host_models() {
-            let switches = model.pcie_switches > 0 && self.engine == EngineName::Packet;
-            if model.costs.contexts.is_some() && switches {
-                let message = "packets share the links of PCIe switches among what moves data, and fetch no contexts over them";
-                let hint = "leave contexts or pcie_switches out, or ask the flow engine";
-                return Err(source.error("fabric.host.costs.contexts", message, Some(hint)));
-            }
-            let Some(channels) = model.costs.channels.filter(|_| model.gpus > 0) else { continue };
-            let Some(all) = model.multiprocessors() else {
-                let message = format!("nobody says how many multiprocessors a GPU of {} has", model.name);
-                let hint = "write multiprocessors beside channels";
-                return Err(source.error("fabric.host.costs.channels", message, Some(hint)));
-            };
-            if channels >= all {
-                let message = format!("{channels} channels leave computation none of {all} multiprocessors");
-                return Err(source.error("fabric.host.costs.channels", message, Some("write fewer")));
-            }
-            let left = 1.0 - f64::from(channels) / f64::from(all);
-            work.jobs.iter_mut().for_each(|job| job.beside = left);
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 pub(crate) mod beyond;
 pub(crate) mod caps;
 mod experts;
+mod groups;
 pub mod host_caps;
 pub(crate) mod host_costs;
 pub mod price;

@@ -8,13 +8,14 @@ use railtwin_units::{Rate, SimTime};
 use railtwin_workload::nccl::{Generation, Host};
 use railtwin_workload::scaling::{Scaled, ScalingModel};
 use railtwin_workload::{
-    Algorithm, Collective, Cost, Group, Member, Pattern, PatternId, Plan, Protocol, Work, cost::steps,
+    Algorithm, Collective, Cost, Group, Pattern, PatternId, Plan, Protocol, Work, cost::steps,
 };
 
 use super::CapSpec;
 use super::beyond::{Beyond, keep};
 use super::caps::Caps;
 use super::experts::{of_forward, of_messages};
+use super::groups::{largest, what_runs};
 use super::host_caps::nccl_of_model;
 
 /// The first NCCL with parallel aggregated trees.
@@ -49,21 +50,7 @@ pub(crate) fn price(
     };
     let mut beyond = Vec::new();
     let groups: Vec<Group> = plan.patterns.iter().map(|pattern| largest(pattern, places)).collect();
-    let nvls = |pattern: &Pattern| !pattern.open && pattern.algorithm == Algorithm::Nvls;
-    if plan.patterns.iter().zip(&groups).any(|(pattern, group)| nvls(pattern) && group.hosts > 1) {
-        return Err(
-            "NCCL has nvls over several hosts with CollNet only, which is not here; write nvls-tree, or \
-                    nvls-ring for a ring among hosts on each rail, which NCCL has not"
-                .to_owned(),
-        );
-    }
-    for pattern in plan.patterns.iter().filter(|pattern| !pattern.open && pattern.algorithm == Algorithm::Pat)
-    {
-        if let Some(message) = pattern.communicators.iter().find_map(|ranks| several_on_a_host(ranks, places))
-        {
-            return Err(message);
-        }
-    }
+    refuse_algorithms(plan, &groups, places)?;
     let mut known: BTreeMap<(PatternId, u64), PatternId> = BTreeMap::new();
     let mut first: Vec<Option<Pick>> = vec![None; plan.patterns.len()];
     let mut picks: BTreeMap<(PatternId, Pick), PatternId> = BTreeMap::new();
@@ -103,6 +90,26 @@ pub(crate) fn price(
     Ok(beyond)
 }
 
+/// Refuses algorithms that NCCL has not for the groups of patterns.
+fn refuse_algorithms(plan: &Plan, groups: &[Group], places: &[Place]) -> Result<(), String> {
+    let nvls = |pattern: &Pattern| !pattern.open && pattern.algorithm == Algorithm::Nvls;
+    if plan.patterns.iter().zip(groups).any(|(pattern, group)| nvls(pattern) && group.hosts > 1) {
+        return Err(
+            "NCCL has nvls over several hosts with CollNet only, which is not here; write nvls-tree, or \
+                    nvls-ring for a ring among hosts on each rail, which NCCL has not"
+                .to_owned(),
+        );
+    }
+    for pattern in plan.patterns.iter().filter(|pattern| !pattern.open && pattern.algorithm == Algorithm::Pat)
+    {
+        if let Some(message) = pattern.communicators.iter().find_map(|ranks| several_on_a_host(ranks, places))
+        {
+            return Err(message);
+        }
+    }
+    Ok(())
+}
+
 /// What is wrong with parallel aggregated trees over a communicator.
 fn several_on_a_host(ranks: &[u32], places: &[Place]) -> Option<String> {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
@@ -114,23 +121,6 @@ fn several_on_a_host(ranks: &[u32], places: &[Place]) -> Option<String> {
              ring, or per = \"rail\""
         ))
     })
-}
-
-/// The communicator of a pattern on most hosts, and of those the one of most ranks: the slowest.
-pub(crate) fn largest(pattern: &Pattern, places: &[Place]) -> Group {
-    let of = |ranks: &[u32]| {
-        // Of transfers senders and receivers alternate, so that most ranks are there twice.
-        let mut ranks = ranks.to_vec();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let member = |&rank: &u32| {
-            let place = places[rank as usize];
-            Member { rank, host: place.host.0, gpu: place.gpu, nic: 0 }
-        };
-        Group::of_members(&ranks.iter().map(member).collect::<Vec<_>>())
-    };
-    let groups = pattern.communicators.iter().map(|ranks| of(ranks));
-    groups.max_by_key(|group| (group.hosts, group.ranks)).unwrap_or(Group { ranks: 0, hosts: 0, local: 0 })
 }
 
 /// What rows say of an algorithm at a size: latency of all steps, and the bus bandwidth of hosts; none where no row holds.
@@ -147,19 +137,6 @@ pub fn cost_of(
     let row = tuner.row(rows, collective, Some(algorithm), group, bytes, |_| true)?;
     let all = u64::from(steps(collective, algorithm, group));
     Some((row.step.map(|step| latency(step * all, Some(modelled), bytes, row)), bandwidth(row, bytes)))
-}
-
-/// What runs where an algorithm was asked for: NVLS algorithms over hosts become rings where hosts have no NVSwitch, one rank
-/// or different numbers of them, as [`railtwin_workload::nvls_tree`] lays them.
-pub(crate) fn what_runs(algorithm: Algorithm, group: Group, switch: bool) -> Algorithm {
-    let Group { ranks, hosts, local } = group;
-    match algorithm {
-        Algorithm::NvlsTree | Algorithm::NvlsRing if !switch || local < 2 || ranks != hosts * local => {
-            Algorithm::Ring
-        }
-        Algorithm::Forward if !switch => Algorithm::Direct,
-        other => other,
-    }
 }
 
 /// The protocol of what rows say of an algorithm at a size; none where none of them holds or says it.
@@ -264,6 +241,20 @@ impl Tuner<'_> {
             let latency = self.latency(row, asked, runs, group, bytes, modelled).unwrap_or(cost.latency);
             cost = Cost { protocol, busbw, latency: latency.since(hidden(row, bytes)) };
         }
+        ((algorithm, self.of_own(asked, runs, (group, bytes), modelled, cost)), far)
+    }
+
+    /// A cost with what the scenario itself says in its place, and of exchanges that forward with the rates of both their hops.
+    fn of_own(
+        &self,
+        asked: &Pattern,
+        runs: Algorithm,
+        (group, bytes): (Group, u64),
+        modelled: Option<Cost>,
+        mut cost: Cost,
+    ) -> Cost {
+        let (own, known) = (&self.caps.own, &self.caps.known);
+        let (collective, wanted) = (asked.collective, Some(runs));
         if let Some(row) = self.row(own, collective, wanted, group, bytes, |row| bandwidth(row, 0).is_some())
         {
             cost.protocol = row.protocol.unwrap_or_default();
@@ -282,7 +273,7 @@ impl Tuner<'_> {
             };
             cost.busbw = of_forward(collective, experts, group, of);
         }
-        ((algorithm, cost), far)
+        cost
     }
 
     /// The model of a collective with what it says, where no measurement was over as many hosts.

@@ -1,4 +1,5 @@
 //! From `[fabric]` to the graph.
+use railtwin_engine::WorkGraph;
 use railtwin_fabric::cable_list::Inference;
 use railtwin_fabric::clos::ClosSpec;
 use railtwin_fabric::preset::{Cables, Preset};
@@ -6,6 +7,7 @@ use railtwin_fabric::{Fabric, FabricError, Network, Outside};
 use railtwin_formats::{HtsimTopology, LingjunDesign, LingjunTopology};
 
 use crate::resolve::{Reader, Source};
+use crate::scenario::EngineName;
 use crate::{FabricSpec, HtsimSpec, LingjunSpec, Scenario, ScenarioError};
 
 impl Scenario {
@@ -33,6 +35,41 @@ impl Scenario {
         };
         let key = if self.frontend.is_some() { "frontend" } else { "storage" };
         outside.beside(fabric).map_err(|error| source.error(key, error.to_string(), None))
+    }
+}
+
+impl Scenario {
+    /// Has computation of all jobs go on with the multiprocessors that channels leave, where the host says how many they take.
+    ///
+    /// # Errors
+    /// Channels that leave none, or of GPUs of which nobody says how many they have; contexts that packets cannot fetch.
+    pub(crate) fn charge_hosts(
+        &self,
+        work: &mut WorkGraph,
+        fabric: &Fabric,
+        source: Source<'_>,
+    ) -> Result<(), ScenarioError> {
+        for model in fabric.host_models() {
+            let switches = model.pcie_switches > 0 && self.engine == EngineName::Packet;
+            if model.costs.contexts.is_some() && switches {
+                let message = "packets share the links of PCIe switches among what moves data, and fetch no contexts over them";
+                let hint = "leave contexts or pcie_switches out, or ask the flow engine";
+                return Err(source.error("fabric.host.costs.contexts", message, Some(hint)));
+            }
+            let Some(channels) = model.costs.channels.filter(|_| model.gpus > 0) else { continue };
+            let Some(all) = model.multiprocessors() else {
+                let message = format!("nobody says how many multiprocessors a GPU of {} has", model.name);
+                let hint = "write multiprocessors beside channels";
+                return Err(source.error("fabric.host.costs.channels", message, Some(hint)));
+            };
+            if channels >= all {
+                let message = format!("{channels} channels leave computation none of {all} multiprocessors");
+                return Err(source.error("fabric.host.costs.channels", message, Some("write fewer")));
+            }
+            let left = 1.0 - f64::from(channels) / f64::from(all);
+            work.jobs.iter_mut().for_each(|job| job.beside = left);
+        }
+        Ok(())
     }
 }
 
