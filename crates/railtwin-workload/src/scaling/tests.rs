@@ -1,3 +1,4 @@
+//! A model made by hand: what was measured, what larger clusters take, and what engines are given of it.
 use proptest::prelude::*;
 
 use super::*;
