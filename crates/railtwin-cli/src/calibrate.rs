@@ -109,8 +109,9 @@ pub(crate) fn run(args: &CalibrateArgs, streams: &mut Streams<'_>) -> Result<(),
     match args.json {
         true => {
             let mut data = data(&found);
-            data["models"] = calibrate_scale::data(&found);
-            data["asked"] = calibrate_scale::asked_data(&asked);
+            if !asked.is_empty() {
+                data["asked"] = calibrate_scale::asked_data(&asked);
+            }
             writeln!(streams.out, "{data:#}")?;
         }
         false => write!(streams.out, "{}{}", shown(&found, unread), calibrate_scale::asked_text(&asked))?,
@@ -375,6 +376,7 @@ pub(crate) fn data(found: &Calibration) -> serde_json::Value {
         "host_model": found.model,
         "kinds": found.fitted.iter().map(row).collect::<Vec<_>>(),
         "plain": found.plain.iter().map(calibrate_plain::data).collect::<Vec<_>>(),
+        "models": calibrate_scale::data(found),
         "not_identified": unidentified(found),
         "left_aside": aside.collect::<Vec<_>>(),
     })
