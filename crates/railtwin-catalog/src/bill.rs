@@ -6,7 +6,7 @@ use crate::money::{Money, Power};
 use crate::part::Part;
 
 railtwin_units::choice! {
-    /// What parts of a bill are bought for.
+    /// Purpose of parts of a bill.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum BillScope {
         /// The network of active hosts.
@@ -21,7 +21,7 @@ railtwin_units::choice! {
 /// So many of a part.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BillLine {
-    /// What the parts are bought for.
+    /// Purpose of the parts.
     pub scope: BillScope,
     /// Purpose of the parts, such as `leaf` or `leaf-spine cable`; of other scopes with their name before it.
     pub role: String,

@@ -1,4 +1,4 @@
-//! `railtwin calibrate --fit-up-to GPUS`: what a fit of the smaller clusters of some logs says of the larger ones.
+//! `railtwin calibrate --fit-up-to GPUS`: a fit of the smaller clusters of some logs, held against the larger ones.
 use std::path::PathBuf;
 
 use railtwin::diagnose::Inputs;
@@ -85,7 +85,7 @@ pub(crate) fn run(
     Ok(streams.out.flush()?)
 }
 
-/// What is fitted to the tests of a series of up to `largest` hosts, without a model.
+/// Fits of each number of hosts up to `largest` of a series, for the constants of the nearest number.
 fn nearest_of(
     logs: &[(String, Vec<NcclTest>)],
     one: &ClusterTimes,

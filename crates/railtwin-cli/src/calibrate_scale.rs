@@ -1,4 +1,4 @@
-//! What `railtwin calibrate` says of clusters of any size: models, and the times that are asked for.
+//! Models of `railtwin calibrate` for clusters of any size, and the times that are asked of them.
 use railtwin_calibration::calibrate::{Calibration, Scaling};
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::NcclTest;

@@ -1,4 +1,4 @@
-//! What a fit of the smaller clusters of a series says of the larger ones.
+//! Fits of the smaller clusters of a series, held against the larger ones.
 use std::collections::BTreeMap;
 
 use railtwin_workload::Collective;

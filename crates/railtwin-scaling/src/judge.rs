@@ -38,7 +38,7 @@ impl WholeRun {
         self.ratio > SLOW
     }
 
-    /// What is said of a slow one: its cluster, how slow, and a size with what is predicted of it.
+    /// A sentence on a slow one: its cluster, how slow it is, and a size with its prediction.
     pub fn sentence(&self) -> String {
         let setting = if self.setting.is_empty() { String::new() } else { format!(" ({})", self.setting) };
         let (bytes, measured, predicted) = self.typical;

@@ -1,5 +1,5 @@
-//! What a cluster takes by the constants of the nearest number of hosts that was measured: steps of the new number, each at
-//! the latency of the old. It stands beside models to show what these gain.
+//! Times of a larger cluster by the constants of the nearest number of hosts that was measured: as many steps as the larger
+//! one has, each at the latency of the smaller one. They stand beside models to show what these gain.
 use railtwin_workload::cost::steps;
 use railtwin_workload::{Collective, Group, collective::bus_factor};
 

@@ -14,9 +14,9 @@ use crate::products::model_of_product;
 /// A model with the series that it is of.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scaling {
-    /// What was measured.
+    /// Measured times.
     pub series: ClusterTimes,
-    /// What fits it.
+    /// The model that was fitted to them.
     pub fit: ScalingFit,
 }
 
