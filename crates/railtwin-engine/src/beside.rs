@@ -9,7 +9,7 @@ use railtwin_units::SimTime;
 /// A job, or a host's part in it, and a lane of it.
 type Lane = (u32, u32);
 
-/// What goes on in one lane.
+/// Collectives and computations in progress in one lane.
 #[derive(Debug, Default)]
 struct LaneState {
     collectives: u32,
