@@ -66,6 +66,23 @@ describe.skipIf(missing !== null)("report page", () => {
       expect(await page.title()).toBe("HPN, 512 GPUs, MoE step – railtwin");
     }));
 
+  it("draws no view that has gone", async () => {
+    for (const view of ["map", "timeline", "queues"]) {
+      await seen("two", { hash: `#view=${view}` }, async ({ page }) => {
+        await page.waitForTimeout(300);
+        await page.evaluate(async () => {
+          // New colours ask every canvas for a picture at the next frame; before it comes, the view is another.
+          document.querySelector<HTMLButtonElement>("button[aria-label^='Switch to']")?.click();
+          for (let i = 0; i < 20; i++) await Promise.resolve();
+          document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true }));
+          for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+        });
+        expect(await page.locator("h1").count()).toBe(1);
+        expect(new URL(page.url()).hash).not.toContain(`view=${view}`);
+      });
+    }
+  });
+
   it("shows a designed page for no data, an empty run, a bare run and a wrong schema", async () => {
     await seen("none", {}, async ({ page }) => {
       expect(await page.locator("h1").textContent()).toBe("No run yet");
