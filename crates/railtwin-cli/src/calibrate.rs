@@ -3,7 +3,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::Inputs;
 use railtwin_calibration::calibrate::{self, Calibration, Fitted, Sources};
 use railtwin_fabric::HostModel;
 use railtwin_scenario::{CapsFile, host_caps};
@@ -12,7 +11,7 @@ use railtwin_workload::Collective;
 
 use crate::calibrate_plain::{percent, size};
 use crate::check_bandwidth::host_of;
-use crate::diagnose::refused;
+use crate::evidence::evidence;
 use crate::foreseen::goes_on;
 use crate::table::TextTable;
 use crate::{CliError, Streams, calibrate_held_back, calibrate_plain, calibrate_scale};
@@ -135,7 +134,7 @@ pub(crate) fn calibration_of(
     gpus: Option<u32>,
     setting: Option<&str>,
 ) -> Result<(Calibration, usize), CliError> {
-    let mut inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    let mut inputs = evidence(paths, "job")?;
     calibrate_scale::of_setting(&mut inputs.merged.nccl_tests, setting)?;
     let sources = Sources {
         nccl_tests: &inputs.merged.nccl_tests,

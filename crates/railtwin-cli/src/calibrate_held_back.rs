@@ -1,7 +1,6 @@
 //! `railtwin calibrate --fit-up-to GPUS`: a fit of the smaller clusters of some logs, held against the larger ones.
 use std::path::PathBuf;
 
-use railtwin::diagnose::Inputs;
 use railtwin_calibration::calibrate::{Fitted, calibrate, nearest};
 use railtwin_fabric::HostModel;
 use railtwin_formats::telemetry::NcclTest;
@@ -10,7 +9,7 @@ use railtwin_workload::Group;
 
 use crate::calibrate_plain::{percent, size};
 use crate::calibrate_scale::{of_setting, time};
-use crate::diagnose::refused;
+use crate::evidence::evidence;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
 
@@ -52,7 +51,7 @@ pub(crate) fn run(
     json: bool,
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
-    let mut inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    let mut inputs = evidence(paths, "job")?;
     of_setting(&mut inputs.merged.nccl_tests, setting)?;
     let logs = &inputs.merged.nccl_tests;
     let all = series(logs);

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use railtwin::cost::files::{Reading, of_files};
-use railtwin::diagnose::{Inputs, diagnose};
+use railtwin::diagnose::diagnose;
 use railtwin::host_model::model_of_fabric;
 use railtwin_calibration::bandwidth;
 use railtwin_fabric::HostModel;
@@ -15,7 +15,7 @@ use railtwin_workload::scaling::ScalingModel;
 use crate::check_bandwidth_answer::{Answer, causes_of};
 use crate::check_bandwidth_json::data;
 use crate::check_bandwidth_text::shown;
-use crate::diagnose::refused;
+use crate::evidence::{evidence, refused};
 use crate::foreseen::goes_on;
 use crate::{CliError, Streams};
 
@@ -89,7 +89,7 @@ pub(crate) fn answer_of(
     fabric: Option<&str>,
     host: Option<HostModel>,
 ) -> Result<Answer, CliError> {
-    let inputs = Inputs::read(paths, "job").map_err(|error| refused(error.into(), ""))?;
+    let inputs = evidence(paths, "job")?;
     let logs = inputs.merged.nccl_tests.clone();
     if logs.is_empty() {
         let named: Vec<String> = inputs

@@ -224,7 +224,7 @@ fn built_list(path: &Path, design: &CableDesign) -> Result<(ListedFabric, Named)
             FabricError::OutOfRange { field, value, accepted } => {
                 let accepted =
                     accepted.replace("write rate = \"400 Gbps\" in [fabric]", "write --rate \"400 Gbps\"");
-                CliError::input(format!("{file}: {field} {value} is not known or cannot be"), accepted)
+                CliError::input(format!("{file}: {field} cannot be {value}"), accepted)
             }
             other => CliError::refused(&format!("{file}: {other}")),
         }
@@ -314,6 +314,9 @@ fn counted(
     let fabric = build()?;
     let seconds = start.elapsed().as_secs_f64();
     writeln!(notes, "built {} in {seconds:.3} s", preset.name())?;
+    for note in FabricSpec::Preset(preset.clone()).notes_of_delays(&fabric) {
+        writeln!(notes, "warning: {note}")?;
+    }
     Ok(DesignReport::of(&fabric))
 }
 

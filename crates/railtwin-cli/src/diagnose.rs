@@ -7,7 +7,7 @@ use railtwin::Question;
 use railtwin::cost::files::{Reading, of_files};
 use railtwin::diagnose::answer::{json_of, measured};
 use railtwin::diagnose::names::Names;
-use railtwin::diagnose::{Diagnosed, Inputs, SCHEMA, Unread, diagnose};
+use railtwin::diagnose::{Diagnosed, SCHEMA, Unread, diagnose};
 use railtwin::diagnosed_page::page;
 use railtwin_formats::telemetry::{FileNotes, Skipped};
 use railtwin_records::{Finding, Table};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::anonymize::Anonymizer;
 use crate::diagnose_request::DiagnoseRequest;
 use crate::diagnose_what_if as what_if;
+use crate::evidence::{evidence, refused};
 use crate::foreseen::goes_on;
 use crate::overwritten::{is_same, refuse_evidence};
 use crate::report::{note_stand_in, write_page};
@@ -133,7 +134,7 @@ pub(crate) fn told_of(request: &DiagnoseRequest) -> Result<Diagnosed, CliError> 
     let stored = |error: railtwin::diagnose::Error| refused(error.into(), "");
     let question = request.fabric.as_deref().map(Question::read).transpose();
     let question = question.map_err(|error| refused(error, ""))?;
-    let mut inputs = Inputs::read(&request.files, &request.job).map_err(stored)?;
+    let mut inputs = evidence(&request.files, &request.job)?;
     if let Some(folder) = &request.baseline {
         inputs.compare_with(folder).map_err(stored)?;
     }
@@ -176,28 +177,6 @@ fn title(files: &[PathBuf]) -> String {
     let named = files.iter().take(TITLED).map(|file| file.display().to_string());
     let more = files.len().saturating_sub(TITLED);
     named.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(" ")
-}
-
-/// Errors of inputs say the remedy in their last words.
-pub(crate) fn refused(error: railtwin::Error, scenario: &str) -> CliError {
-    match error {
-        railtwin::Error::Argument(text) => match text.rsplit_once("; ") {
-            Some((message, help)) => CliError::input(message, help),
-            None => CliError::Input { message: text, help: None },
-        },
-        railtwin::Error::File { path, problem } => {
-            CliError::input(format!("cannot read {path}: {problem}"), "name a file of telemetry or a folder")
-        }
-        railtwin::Error::Format(error) => {
-            let text = error.to_string();
-            match text.rsplit_once("; ") {
-                Some((message, help)) => CliError::input(message, help),
-                None => CliError::Input { message: text, help: None },
-            }
-        }
-        railtwin::Error::Store(error) => CliError::unreadable(&error),
-        other => CliError::of(other, scenario),
-    }
 }
 
 /// A file that cannot be written is no finding: the status of those is one of them alone.

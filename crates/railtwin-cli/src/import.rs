@@ -15,6 +15,7 @@ use railtwin_store::input;
 use railtwin_topology::{FORMS, Form, SourceFile, Topology, form_of};
 use serde_json::{Map, Value, json};
 
+use crate::evidence::beside_imports;
 use crate::foreseen::goes_on;
 use crate::import_facts::{
     Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology, of_topology,
@@ -233,6 +234,19 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
     Ok(*first)
 }
 
+/// What a file is that can be imported; none for any other.
+pub(crate) fn title_of(path: &Path, bytes: &[u8]) -> Option<&'static str> {
+    let file = [(path.to_path_buf(), bytes.to_vec())];
+    let format = work_of(&file[0], &file).or_else(|| topology_form(&file).ok())?;
+    Some(match format {
+        Format::Simai => "a SimAI workload",
+        Format::Chakra => "a Chakra trace",
+        Format::Connections => "a connection matrix of htsim",
+        Format::Host => "NCCL's topology of a host",
+        Format::Topology(form) => form.title,
+    })
+}
+
 /// The format of a file of work; none where it is of none.
 fn work_of((path, bytes): &Read, files: &[Read]) -> Option<Format> {
     let has_traces = files.iter().any(|(path, _)| trace_name(path).is_some());
@@ -263,7 +277,7 @@ fn topology_form(files: &[Read]) -> Result<Format, CliError> {
             [name] => format!("{name} is of no known format"),
             _ => format!("{} and {} more files are of no known format", names[0], names.len() - 1),
         };
-        CliError::input(what, accepted())
+        CliError::input(what, beside_imports(&files[0].1).unwrap_or_else(accepted))
     })
 }
 

@@ -1,13 +1,12 @@
 //! `railtwin intranode --validate`: a pair of hosts of the model beside what perftest measured, and fitted to it.
 use railtwin::Question;
-use railtwin::diagnose::Inputs;
 use railtwin::intranode::fit::{FitKey, Fitted, fit};
 use railtwin::intranode::measured::{Compared, Errors, Test, tests};
 use railtwin::intranode::words_of_idle;
 use railtwin_formats::telemetry::Note;
 use serde_json::{Value, json};
 
-use crate::diagnose::refused;
+use crate::evidence::evidence;
 use crate::intranode::IntranodeArgs;
 use crate::table::TextTable;
 use crate::{CliError, Streams};
@@ -25,7 +24,7 @@ pub(crate) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<(), CliError> {
     let keys = args.fit.as_deref().map(keys_of).transpose()?;
-    let inputs = Inputs::read(&args.validate, "job").map_err(|error| refused(error.into(), ""))?;
+    let inputs = evidence(&args.validate, "job")?;
     let (tests, notes) = tests(&inputs.merged.perftest);
     let read = inputs.merged.telemetry.notes.iter().filter(|note| !matches!(note, Note::NamelessRuns(_)));
     let read = read.map(Note::to_string);

@@ -54,6 +54,7 @@ mod downtime_table3;
 mod downtime_text;
 mod engine_args;
 mod errors;
+mod evidence;
 mod excerpt;
 mod explain;
 mod explain_request;

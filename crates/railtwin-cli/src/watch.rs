@@ -202,7 +202,7 @@ fn state_folder(folder: &Path) -> Result<PathBuf, CliError> {
 
 fn refused(error: WatchError) -> CliError {
     match error {
-        WatchError::Site(error) => crate::diagnose::refused(error, ""),
+        WatchError::Site(error) => crate::evidence::refused(error, ""),
         other => CliError::refused(&other.to_string()),
     }
 }

@@ -4,7 +4,7 @@
 use crate::harness;
 use std::path::{Path, PathBuf};
 
-use harness::{railtwin, shown, written};
+use harness::{railtwin, shown, small, written};
 use serde_json::json;
 
 /// A file of the repository.
@@ -191,4 +191,23 @@ fn what_cannot_be_imported_is_refused() {
     refuse(&[&simai, "--as", "lingjun"], &["no column ip"]);
     let wrong = railtwin(&["import", &simai, "--as", "goal"]);
     assert!(wrong.status == 2 && wrong.notes.contains("possible values: simai, chakra, connections"));
+}
+
+#[test]
+fn who_gives_a_file_to_the_wrong_command_is_told_which_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = written(folder.path(), "a.toml", &small("a", ""));
+    let log = ours("data/telemetry/reports/07-nvls-invalid-argument.log");
+    railtwin(&["import", &log]).assert_refused(&["no known format", "`railtwin diagnose`"]);
+    railtwin(&["import", &scenario]).assert_refused(&["a scenario", "`railtwin run`"]);
+    let simai = ours("data/simai/simai_micro_all_reduce.txt");
+    let fabric = ours("data/topograph/model_large.yaml");
+    for command in [&["diagnose"][..], &["calibrate"], &["check", "bandwidth"]] {
+        let refuse =
+            |file: &str, words: &[&str]| railtwin(&[command, &[file]].concat()).assert_refused(words);
+        refuse(&fabric, &["no format that is known", "topograph", "`railtwin import`"]);
+        refuse(&simai, &["a SimAI workload", "`railtwin import`"]);
+        refuse(&scenario, &["a scenario", "`railtwin run`"]);
+        refuse(&shown(folder.path()), &["a scenario", "`railtwin run`"]);
+    }
 }

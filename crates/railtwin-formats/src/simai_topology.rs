@@ -99,8 +99,9 @@ impl SimaiTopology {
     pub fn is_one(bytes: &[u8]) -> bool {
         let head = &bytes[..bytes.len().min(1 << 16)];
         let text = String::from_utf8_lossy(head);
-        let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        if !lines.next().is_some_and(|words| is_header(&words)) {
+        let lines = text.trim_start_matches('\u{feff}').lines();
+        let mut lines = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+        if !lines.find(|words| !words.is_empty()).is_some_and(|words| is_header(&words)) {
             return false;
         }
         lines.next();

@@ -266,6 +266,7 @@ impl Scenario {
         };
         self.refuse_no_way(&case, &specs, source)?;
         case.warnings.extend(self.fabric.note_of_chip());
+        case.warnings.extend(self.fabric.notes_of_delays(&case.fabric));
         case.warnings.extend(self.remarks(&case, &specs));
         case.warnings.extend(beyond);
         case.warnings.extend(self.remarks_of_storage(&case));

@@ -117,3 +117,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_mark_of_byte_order_and_blank_lines_before_the_header_say_nothing() {
+    let whole = read("simai", TWO_SERVERS).expect("whole");
+    for text in
+        [format!("\u{feff}{TWO_SERVERS}"), format!("\n \n{TWO_SERVERS}"), TWO_SERVERS.replace('\n', "\r\n")]
+    {
+        let file = railtwin_topology::SourceFile { name: "t.txt", bytes: text.as_bytes() };
+        assert_eq!(railtwin_topology::form_of(&[file]).map(|form| form.name), Some("simai"), "{text:?}");
+        assert_eq!(outline(&read("simai", &text).expect("whole")), outline(&whole), "{text:?}");
+    }
+}

@@ -5,6 +5,7 @@ mod experts;
 mod groups;
 pub mod host_caps;
 pub(crate) mod host_costs;
+mod idle_delays;
 pub mod price;
 mod resolve;
 pub mod scaling;

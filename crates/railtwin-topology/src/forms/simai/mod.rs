@@ -31,6 +31,7 @@ pub(crate) const HPCC: Form = Form {
 /// Whether a file is a topology whose header has so many words.
 fn is_one(source: &SourceFile<'_>, words: usize) -> bool {
     let head = source.head();
-    let header = head.lines().next().map_or(0, |line| line.split_whitespace().count());
+    let header =
+        head.lines().map(|line| line.split_whitespace().count()).find(|count| *count > 0).unwrap_or(0);
     header == words && SimaiTopology::is_one(source.bytes)
 }
