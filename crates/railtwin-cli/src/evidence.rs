@@ -2,12 +2,12 @@
 use std::path::PathBuf;
 
 use railtwin::diagnose::Inputs;
-use railtwin::question::is_scenario;
 use railtwin_formats::telemetry::detect_format;
 use railtwin_store::input;
 
 use crate::errors::CliError;
 use crate::import::title_of;
+use crate::other_command::{pointer, scenario};
 use crate::topology_files::files_of;
 
 /// Files of a folder that are looked at.
@@ -35,21 +35,6 @@ fn beside_evidence(paths: &[PathBuf]) -> Option<String> {
         known = known.or_else(imported).or_else(|| scenario(&bytes));
     }
     known
-}
-
-/// What a file that cannot be imported is, and the command that reads it.
-pub(crate) fn beside_imports(bytes: &[u8]) -> Option<String> {
-    let evidence = || detect_format(bytes).map(|format| pointer(format.name(), "diagnose"));
-    scenario(bytes).or_else(evidence)
-}
-
-fn scenario(bytes: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    is_scenario(text).then(|| pointer("a scenario", "run"))
-}
-
-fn pointer(what: &str, command: &str) -> String {
-    format!("it looks like {what}: `railtwin {command}` reads such files")
 }
 
 /// Errors of inputs say the remedy in their last words.

@@ -15,12 +15,12 @@ use railtwin_store::input;
 use railtwin_topology::{FORMS, Form, SourceFile, Topology, form_of};
 use serde_json::{Map, Value, json};
 
-use crate::evidence::beside_imports;
 use crate::foreseen::goes_on;
 use crate::import_facts::{
     Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology, of_topology,
 };
 use crate::import_scenario::{Around, write_scenario};
+use crate::other_command::beside_imports;
 use crate::table::{TextTable, grouped};
 use crate::topology_files::{files_of, of_bytes, refused as wrong};
 use crate::{CliError, Streams, import_host};

@@ -85,6 +85,7 @@ mod label;
 mod memory_watch;
 mod meter;
 mod one_point;
+mod other_command;
 mod overwritten;
 mod paths;
 mod paths_demands;

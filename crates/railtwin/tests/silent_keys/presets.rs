@@ -51,7 +51,7 @@ fn keys_of_presets_change_the_fabric() {
                 let mut changed = base.clone();
                 set(&mut changed, &path, Some(value));
                 let changed = changed.to_string();
-                fabric_of(&changed).map_or(true, |after| after != before) || is_told(&changed, &key.name)
+                fabric_of(&changed).map_or(true, |after| after != before) || is_told(&changed, key.name)
             });
             if !is_heard && !without.contains(&key.name) {
                 wrong.push(name);
