@@ -1,4 +1,4 @@
-//! Evidence that commands read. Who gives a file that another command reads is told which.
+//! Evidence that commands read, and the errors of files that hold none.
 use std::path::PathBuf;
 
 use railtwin::diagnose::Inputs;
@@ -7,22 +7,22 @@ use railtwin_store::input;
 
 use crate::errors::CliError;
 use crate::import::title_of;
-use crate::other_command::{pointer, scenario};
+use crate::other_command::{hint, scenario_hint};
 use crate::topology_files::files_of;
 
 /// Files of a folder that are looked at.
 const LOOKED_AT: usize = 8;
 
-/// Reads evidence of a job. Where there is none, the error names the command that reads what there is.
+/// Reads the evidence of a job. If no file holds any, the error names the command that reads these files.
 pub(crate) fn evidence(paths: &[PathBuf], job: &str) -> Result<Inputs, CliError> {
-    Inputs::read(paths, job).map_err(|error| match (refused(error.into(), ""), beside_evidence(paths)) {
+    Inputs::read(paths, job).map_err(|error| match (refused(error.into(), ""), hint_beside_evidence(paths)) {
         (CliError::Input { message, .. }, Some(help)) => CliError::input(message, help),
         (error, _) => error,
     })
 }
 
-/// What the first path is, if no file of it is evidence, and the command that reads it.
-fn beside_evidence(paths: &[PathBuf]) -> Option<String> {
+/// The hint for the first path; none if a file of it holds evidence, or if no command reads it.
+fn hint_beside_evidence(paths: &[PathBuf]) -> Option<String> {
     let path = paths.first()?;
     let files = if path.is_dir() { files_of(path).ok()? } else { vec![path.clone()] };
     let mut known = None;
@@ -31,8 +31,9 @@ fn beside_evidence(paths: &[PathBuf]) -> Option<String> {
         if detect_format(&bytes).is_some() {
             return None;
         }
-        let imported = || title_of(file, &bytes).map(|title| pointer(title, "import"));
-        known = known.or_else(imported).or_else(|| scenario(&bytes));
+        let of_scenario = scenario_hint(&bytes);
+        let imported = title_of((file.clone(), bytes)).map(|title| hint(title, "import"));
+        known = known.or(imported).or(of_scenario);
     }
     known
 }

@@ -20,7 +20,7 @@ use crate::import_facts::{
     Facts, of_chakra, of_connections, of_htsim, of_lingjun, of_simai, of_simai_topology, of_topology,
 };
 use crate::import_scenario::{Around, write_scenario};
-use crate::other_command::beside_imports;
+use crate::other_command::hint_beside_imports;
 use crate::table::{TextTable, grouped};
 use crate::topology_files::{files_of, of_bytes, refused as wrong};
 use crate::{CliError, Streams, import_host};
@@ -234,15 +234,15 @@ fn detected(files: &[Read]) -> Result<Format, CliError> {
     Ok(*first)
 }
 
-/// What a file is that can be imported; none for any other.
-pub(crate) fn title_of(path: &Path, bytes: &[u8]) -> Option<&'static str> {
-    let file = [(path.to_path_buf(), bytes.to_vec())];
+/// The name of the format of a file that `import` reads; none for any other file.
+pub(crate) fn title_of(file: Read) -> Option<&'static str> {
+    let file = [file];
     let format = work_of(&file[0], &file).or_else(|| topology_form(&file).ok())?;
     Some(match format {
-        Format::Simai => "a SimAI workload",
-        Format::Chakra => "a Chakra trace",
-        Format::Connections => "a connection matrix of htsim",
-        Format::Host => "NCCL's topology of a host",
+        Format::Simai => "SimAI workload",
+        Format::Chakra => "Chakra trace",
+        Format::Connections => "htsim connection matrix",
+        Format::Host => "NCCL topology of a host",
         Format::Topology(form) => form.title,
     })
 }
@@ -252,7 +252,8 @@ fn work_of((path, bytes): &Read, files: &[Read]) -> Option<Format> {
     let has_traces = files.iter().any(|(path, _)| trace_name(path).is_some());
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(&first[..first.len().min(1 << 16)]);
-    let policy = first.split_whitespace().next().and_then(SimaiPolicy::from_name);
+    let policy =
+        first.trim_start_matches('\u{feff}').split_whitespace().next().and_then(SimaiPolicy::from_name);
     if policy.is_some() {
         return Some(Format::Simai);
     }
@@ -277,7 +278,7 @@ fn topology_form(files: &[Read]) -> Result<Format, CliError> {
             [name] => format!("{name} is of no known format"),
             _ => format!("{} and {} more files are of no known format", names[0], names.len() - 1),
         };
-        CliError::input(what, beside_imports(&files[0].1).unwrap_or_else(accepted))
+        CliError::input(what, hint_beside_imports(&files[0].1).unwrap_or_else(accepted))
     })
 }
 

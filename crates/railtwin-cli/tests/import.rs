@@ -199,15 +199,20 @@ fn who_gives_a_file_to_the_wrong_command_is_told_which_reads_it() {
     let scenario = written(folder.path(), "a.toml", &small("a", ""));
     let log = ours("data/telemetry/reports/07-nvls-invalid-argument.log");
     railtwin(&["import", &log]).assert_refused(&["no known format", "`railtwin diagnose`"]);
-    railtwin(&["import", &scenario]).assert_refused(&["a scenario", "`railtwin run`"]);
+    railtwin(&["import", &scenario]).assert_refused(&["(scenario)", "`railtwin run`"]);
     let simai = ours("data/simai/simai_micro_all_reduce.txt");
+    let marked = [b"\xef\xbb\xbf", &std::fs::read(&simai).unwrap()[..]].concat();
+    let copy = folder.path().join("marked.txt");
+    std::fs::write(&copy, marked).unwrap();
+    assert_eq!(railtwin(&["import", &shown(&copy), "--json"]).json()["format"], "simai", "a byte order mark");
+    std::fs::remove_file(copy).unwrap();
     let fabric = ours("data/topograph/model_large.yaml");
     for command in [&["diagnose"][..], &["calibrate"], &["check", "bandwidth"]] {
         let refuse =
             |file: &str, words: &[&str]| railtwin(&[command, &[file]].concat()).assert_refused(words);
         refuse(&fabric, &["no format that is known", "topograph", "`railtwin import`"]);
-        refuse(&simai, &["a SimAI workload", "`railtwin import`"]);
-        refuse(&scenario, &["a scenario", "`railtwin run`"]);
-        refuse(&shown(folder.path()), &["a scenario", "`railtwin run`"]);
+        refuse(&simai, &["(SimAI workload)", "`railtwin import`"]);
+        refuse(&scenario, &["(scenario)", "`railtwin run`"]);
+        refuse(&shown(folder.path()), &["(scenario)", "`railtwin run`"]);
     }
 }

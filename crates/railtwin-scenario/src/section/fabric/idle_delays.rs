@@ -1,4 +1,4 @@
-//! Delays of cables that a fabric does not have: said, so that no key is silent.
+//! Warnings for delays of cables that a fabric does not have.
 use railtwin_fabric::{CableClass, CableId, Fabric, PortId};
 
 use super::FabricSpec;
@@ -11,14 +11,14 @@ const DELAYS: [(&str, &str); 2] =
 const SPINE: u8 = 2;
 
 impl FabricSpec {
-    /// What to say of delays that the text gives to cables of which the fabric has none.
+    /// Warnings for each delay that the text sets and that no cable of the fabric has.
     pub fn notes_of_delays(&self, fabric: &Fabric) -> Vec<String> {
         let Ok(written) = toml::Table::try_from(self) else { return Vec::new() };
         let given = DELAYS.into_iter().enumerate().filter(|(_, (key, _))| written.contains_key(*key));
         let idle =
             given.filter(|(row, _)| !fabric.cables().any(|cable| delay_of(fabric, cable) == Some(*row)));
         idle.map(|(_, (key, cables))| {
-            format!("fabric.{key}: the fabric has no cables {cables}, so that it changes nothing")
+            format!("fabric.{key} changes nothing: the fabric has no cables {cables}")
         })
         .collect()
     }
